@@ -175,7 +175,7 @@ concept platform = requires(typename P::template atomic<std::uint32_t>& word, ty
     { P::node_depth } -> std::convertible_to<std::uint32_t>;
     // I, J
     P::count(event::lock_pending);
-    typename P::frame("name");
+    requires std::constructible_from<typename P::frame, const char*>;
     { P::line_size } -> std::convertible_to<std::size_t>;
 };
 
