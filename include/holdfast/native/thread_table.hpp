@@ -1,0 +1,246 @@
+// Who the threads are: a table of slots, one for each thread that has ever needed one.
+//
+// A slot holds what others may want of a thread at any time, also after its end: its parking token, its CPU,
+// its queue nodes. So slots are never freed, only handed on: a thread takes one at its first need and gives
+// it back at its end. A thread's identity is its slot's number plus one; a node's code is
+// 4 * slot + depth + 1.
+//
+// The table is a list of segments, each twice the size of the one before, mapped when first needed: it grows
+// without a lock and without moving, and needs no constructor, so locks work before main and after it. Free
+// slots form a stack.
+//
+// Fork. Segments are mapped MADV_WIPEONFORK: the child's thread finds its slot's number wiped and takes
+// another slot, while its parent's other threads remain in the child what they are there: threads that are
+// gone. (Free slots but one are lost to the child, as the stack's links are wiped. Where the kernel can't
+// wipe, the child's thread keeps its identity.)
+//
+// End of a thread. A POSIX key's destructor, in the round before the last: after C++'s thread_local objects
+// and nearly all other keys. Who takes a lock still later takes another slot, which is lost.
+//
+// Signals. A handler may take nodes and ask for its thread's identity at any time.
+//
+// Programs that load plugins: the table must exist once in a process, or threads of two tables have the same
+// identities. The dynamic linker sees to that unless a plugin is built to hide all of its symbols.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <holdfast/native/futex.hpp>
+#include <holdfast/native/on_cpu.hpp>
+#include <holdfast/native/preserved_errno.hpp>
+
+namespace holdfast::os {
+
+// How many queue nodes each thread has.
+inline constexpr std::uint32_t nodes_per_thread = 4;
+
+template <class Node>
+struct thread_slot {
+    // What a new owner and those who look for it need: rarely written.
+    alignas(Node) std::atomic<std::uint32_t> identity{0}; // 0: nobody's, or wiped by a fork
+    std::atomic<std::uint32_t> next_free{0}; // the identity of the slot below on the stack of free ones
+    std::atomic<const std::uint32_t*> cpu_word{nullptr}; // own_cpu_word() of the owner, also when it has gone
+    // Written by those who wake this thread: a line of its own.
+    alignas(Node) parker token;
+    Node nodes[nodes_per_thread];
+};
+
+template <class Node>
+class [[gnu::visibility("default")]] thread_table {
+public:
+    using slot = thread_slot<Node>;
+
+    // The calling thread's slot; takes one if it has none yet. Ends the program if there is no memory for it.
+    static slot& mine() {
+        slot* const known = me.load(std::memory_order_relaxed);
+        if (known != nullptr && known->identity.load(std::memory_order_relaxed) != 0) [[likely]]
+            return *known;
+        return take(known);
+    }
+
+    // The slot with this identity, whoever has it now; null if there has never been such a thread.
+    static slot* find(std::uint32_t identity) {
+        if (identity == 0 || identity > capacity)
+            return nullptr;
+        const place at = place_of(identity - 1);
+        // acquire: pairs with the release in slot_at: the slots are constructed.
+        slot* const segment = segments[at.segment].load(std::memory_order_acquire);
+        return segment == nullptr ? nullptr : segment + at.offset;
+    }
+
+    // Takes the calling thread's next level of nodes, and gives its depth: how many there are below. unnest()
+    // gives it back. A signal handler in between leaves the count as it was.
+    static std::uint32_t nest() {
+        const std::uint32_t depth = nesting.load(std::memory_order_relaxed);
+        nesting.store(depth + 1, std::memory_order_relaxed);
+        // A handler from here on sees the level taken; and sees it so for as long as the node is written to.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        return depth;
+    }
+    static void unnest() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        nesting.store(nesting.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    }
+
+    // The code of the calling thread's node number `depth`; 0 if it has none.
+    static std::uint32_t code_of(std::uint32_t depth) {
+        const std::uint32_t number = mine().identity.load(std::memory_order_relaxed) - 1;
+        if (depth >= nodes_per_thread || number >= max_code / nodes_per_thread)
+            return 0;
+        return number * nodes_per_thread + depth + 1;
+    }
+
+    // The node of a code that code_of has given.
+    static Node& node(std::uint32_t code) {
+        const place at = place_of((code - 1) / nodes_per_thread);
+        // acquire: as in find.
+        slot* const segment = segments[at.segment].load(std::memory_order_acquire);
+        return segment[at.offset].nodes[(code - 1) % nodes_per_thread];
+    }
+
+private:
+    // Linux has no more threads than that, on all of a machine (PID_MAX_LIMIT).
+    static constexpr std::uint32_t capacity = std::uint32_t{1} << 22;
+    static constexpr std::uint32_t max_code = (std::uint32_t{1} << 23) - 1;
+    static constexpr std::uint32_t first_segment = 64;
+    static constexpr std::uint32_t segment_count = 17;
+    static_assert(first_segment * ((std::uint64_t{1} << segment_count) - 1) >= capacity);
+
+    struct place {
+        std::uint32_t segment;
+        std::uint32_t offset;
+    };
+
+    // Segment n begins at slot first_segment * (2^n - 1).
+    static constexpr place place_of(std::uint32_t number) {
+        const auto segment = static_cast<std::uint32_t>(std::bit_width(number / first_segment + 1) - 1);
+        return {segment, number - first_segment * ((std::uint32_t{1} << segment) - 1)};
+    }
+
+    // The slot of a number, on a segment that is mapped now if it wasn't.
+    static slot& slot_at(std::uint32_t number) {
+        const place at = place_of(number);
+        std::atomic<slot*>& segment = segments[at.segment];
+        // acquire: pairs with the release below.
+        slot* slots = segment.load(std::memory_order_acquire);
+        if (slots == nullptr) {
+            const std::size_t count = std::size_t{first_segment} << at.segment;
+            const std::size_t bytes = count * sizeof(slot);
+            void* const memory =
+                mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (memory == MAP_FAILED)
+                std::abort();
+            madvise(memory, bytes, MADV_WIPEONFORK);
+            slot* const fresh = static_cast<slot*>(memory);
+            for (std::size_t i = 0; i < count; ++i)
+                new (fresh + i) slot;
+            // release: pairs with the acquire of whoever reads the segment's address.
+            if (segment.compare_exchange_strong(slots, fresh, std::memory_order_release,
+                                                std::memory_order_acquire))
+                slots = fresh;
+            else
+                munmap(memory, bytes);
+        }
+        return slots[at.offset];
+    }
+
+    // Takes a slot for the calling thread, which had `known` before (null, or wiped).
+    [[gnu::cold, gnu::noinline]] static slot& take(slot * known) {
+        const preserved_errno errno_now;
+        const std::uint32_t identity = pop();
+        slot& taken = slot_at(identity - 1);
+        taken.token.reset();
+        taken.cpu_word.store(own_cpu_word(), std::memory_order_relaxed);
+        taken.identity.store(identity, std::memory_order_relaxed);
+        if (!me.compare_exchange_strong(known, &taken, std::memory_order_relaxed,
+                                        std::memory_order_relaxed)) {
+            // A signal handler of this thread was faster.
+            push(taken);
+            return *known;
+        }
+        call_at_exit(taken);
+        return taken;
+    }
+
+    // Has leave(&taken) called in the next round of key destructors. If there are no more keys, or no memory,
+    // the slot is lost when the thread ends.
+    static void call_at_exit(slot & taken) {
+        std::uint64_t known = key_word.load(std::memory_order_relaxed);
+        if (known == 0) {
+            pthread_key_t key;
+            if (pthread_key_create(&key, leave) != 0)
+                return;
+            if (key_word.compare_exchange_strong(known, std::uint64_t{key} + 1, std::memory_order_relaxed,
+                                                 std::memory_order_relaxed))
+                known = std::uint64_t{key} + 1;
+            else
+                pthread_key_delete(key);
+        }
+        pthread_setspecific(static_cast<pthread_key_t>(known - 1), &taken);
+    }
+
+    // The end of a thread, once for each round of key destructors.
+    static void leave(void* ours) {
+        slot& left = *static_cast<slot*>(ours);
+        if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
+            call_at_exit(left);
+            return;
+        }
+        me.store(nullptr, std::memory_order_relaxed);
+        push(left);
+    }
+
+    // Puts a slot on the stack of free ones. The stack's word holds a tag above the top's identity; a new tag
+    // with each change, because a slot may be taken and put back between another thread's look and its exchange.
+    static void push(slot & left) {
+        const std::uint32_t identity = left.identity.load(std::memory_order_relaxed);
+        left.identity.store(0, std::memory_order_relaxed);
+        std::uint64_t top = free_slots.load(std::memory_order_relaxed);
+        do {
+            left.next_free.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
+            // release: pairs with the acquire in pop: who takes the slot sees it left.
+        } while (!free_slots.compare_exchange_weak(top, retagged(top, identity), std::memory_order_release,
+                                                   std::memory_order_relaxed));
+    }
+
+    // A free slot's identity: of the stack, or else one that nobody has had.
+    static std::uint32_t pop() {
+        // acquire: pairs with the release in push, for next_free and the rest.
+        std::uint64_t top = free_slots.load(std::memory_order_acquire);
+        while (static_cast<std::uint32_t>(top) != 0) {
+            const auto identity = static_cast<std::uint32_t>(top);
+            const std::uint32_t below = find(identity)->next_free.load(std::memory_order_relaxed);
+            if (free_slots.compare_exchange_weak(top, retagged(top, below), std::memory_order_acquire,
+                                                 std::memory_order_acquire))
+                return identity;
+        }
+        const std::uint32_t number = used_slots.fetch_add(1, std::memory_order_relaxed);
+        if (number >= capacity)
+            std::abort();
+        return number + 1;
+    }
+
+    static constexpr std::uint64_t retagged(std::uint64_t top, std::uint32_t identity) {
+        return (((top >> 32) + 1) << 32) | identity;
+    }
+
+    static inline constinit std::atomic<slot*> segments[segment_count]{};
+    static inline constinit std::atomic<std::uint32_t> used_slots{0};
+    static inline constinit std::atomic<std::uint64_t> free_slots{0};
+    static inline constinit std::atomic<std::uint64_t> key_word{0}; // the key plus one
+    static inline constinit thread_local std::atomic<slot*> me{nullptr};
+    static inline constinit thread_local std::atomic<std::uint32_t> nesting{0};
+    static inline constinit thread_local int exit_rounds = 0;
+};
+
+} // namespace holdfast::os
