@@ -28,9 +28,9 @@ namespace holdfast {
 
 // What the kernel has tried with lockref, as choices.
 struct lockref_policy {
-    bool compare_exchange = true;    // false: every operation takes the lock, as before 3.12
+    bool compare_exchange = true;     // false: every operation takes the lock, as before 3.12
     std::uint32_t failure_pauses = 0; // pauses between a failed exchange and the next
-    std::uint32_t retry_limit = 100; // failures before taking the lock; 100 is the kernel's since 5.3
+    std::uint32_t retry_limit = 100;  // failures before taking the lock; 100 is the kernel's since 5.3
     std::memory_order get_order = std::memory_order_relaxed;
     std::memory_order put_order = std::memory_order_release;
 };

@@ -54,7 +54,8 @@ public:
         // release: pairs with the acquire with which the predecessor reads its `next`.
         previous->next.store(&mine, std::memory_order_release);
         // acquire: pairs with the release in unlock.
-        P::await(std::memory_order_acquire, [](std::uint32_t granted) { return granted != 0; }, mine.granted);
+        P::await(
+            std::memory_order_acquire, [](std::uint32_t granted) { return granted != 0; }, mine.granted);
     }
 
     // Acquires if the lock is free; false: it is not.
@@ -64,7 +65,8 @@ public:
         mine.granted.store(0, std::memory_order_relaxed);
         node* expected = nullptr;
         // As in lock.
-        if (tail_.compare_exchange_strong(expected, &mine, std::memory_order_acq_rel, std::memory_order_relaxed))
+        if (tail_.compare_exchange_strong(expected, &mine, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed))
             return true;
         P::preempt_enable();
         return false;
@@ -83,8 +85,9 @@ public:
                 return;
             }
             // Somebody has taken the tail but has not linked yet. acquire: as above.
-            successor =
-                P::await(std::memory_order_acquire, [](node* next) { return next != nullptr; }, mine.next).value();
+            successor = P::await(
+                            std::memory_order_acquire, [](node* next) { return next != nullptr; }, mine.next)
+                            .value();
         }
         // release: pairs with the successor's acquire in lock.
         successor->granted.store(1, std::memory_order_release);

@@ -65,10 +65,10 @@ struct relax {
 
 // Why an await ended.
 enum class wake : std::uint8_t {
-    satisfied,      // the predicate held
-    resched,        // somebody else wants this CPU
-    owner_off_cpu,  // the thread watched is not running
-    expired         // the deadline passed
+    satisfied,     // the predicate held
+    resched,       // somebody else wants this CPU
+    owner_off_cpu, // the thread watched is not running
+    expired        // the deadline passed
 };
 
 // What may end an await besides its predicate. The default is nothing.
@@ -122,18 +122,19 @@ struct alignas(P::line_size) queue_node {
 
 // The contract, as far as a compiler can check it.
 template <class P>
-concept platform = requires(typename P::template atomic<std::uint32_t>& word, typename P::template var<int>& plain,
-                            const typename P::deadline& deadline, thread_id thread, std::uint32_t expected) {
+concept platform = requires(typename P::template atomic<std::uint32_t>& word,
+                            typename P::template var<int>& plain, const typename P::deadline& deadline,
+                            thread_id thread, std::uint32_t expected) {
     // A
     { word.load(std::memory_order_acquire) } -> std::same_as<std::uint32_t>;
     word.store(1u, std::memory_order_release);
     { word.exchange(1u, std::memory_order_acq_rel) } -> std::same_as<std::uint32_t>;
     {
         word.compare_exchange_strong(expected, 1u, std::memory_order_acquire, std::memory_order_relaxed)
-    } -> std::same_as<bool>;
+        } -> std::same_as<bool>;
     {
         word.compare_exchange_weak(expected, 1u, std::memory_order_acquire, std::memory_order_relaxed)
-    } -> std::same_as<bool>;
+        } -> std::same_as<bool>;
     { word.fetch_add(1u, std::memory_order_relaxed) } -> std::same_as<std::uint32_t>;
     { word.fetch_sub(1u, std::memory_order_relaxed) } -> std::same_as<std::uint32_t>;
     { word.fetch_and(1u, std::memory_order_relaxed) } -> std::same_as<std::uint32_t>;
@@ -148,10 +149,11 @@ concept platform = requires(typename P::template atomic<std::uint32_t>& word, ty
         P::await(
             std::memory_order_acquire, [](std::uint32_t a, std::uint32_t b) { return a == b; },
             stop_when<typename P::deadline>{}, relax{}, word, word)
-    } -> std::same_as<awaited<std::uint32_t, std::uint32_t>>;
+        } -> std::same_as<awaited<std::uint32_t, std::uint32_t>>;
     {
-        P::await(std::memory_order_acquire, [](std::uint32_t v) { return v == 1; }, word)
-    } -> std::same_as<awaited<std::uint32_t>>;
+        P::await(
+            std::memory_order_acquire, [](std::uint32_t v) { return v == 1; }, word)
+        } -> std::same_as<awaited<std::uint32_t>>;
     // D, E, F
     P::pause();
     { P::self() } -> std::same_as<thread_id>;

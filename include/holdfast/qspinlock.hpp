@@ -43,7 +43,8 @@ struct qspin_word {
         Word value = word.load(std::memory_order_relaxed);
         // acquire: pairs with unlock's release. The loop ends when the lock is taken or not free: other bits may change.
         while (!locked(value)) {
-            if (word.compare_exchange_weak(value, value | held, std::memory_order_acquire, std::memory_order_relaxed))
+            if (word.compare_exchange_weak(value, value | held, std::memory_order_acquire,
+                                           std::memory_order_relaxed))
                 return;
         }
         lock_slow(word, value);
@@ -53,8 +54,8 @@ struct qspin_word {
         P::preempt_disable();
         Word value = word.load(std::memory_order_relaxed);
         // acquire: pairs with unlock's release.
-        if (!locked(value) &&
-            word.compare_exchange_strong(value, value | held, std::memory_order_acquire, std::memory_order_relaxed))
+        if (!locked(value) && word.compare_exchange_strong(value, value | held, std::memory_order_acquire,
+                                                           std::memory_order_relaxed))
             return true;
         P::preempt_enable();
         return false;
@@ -80,7 +81,8 @@ private:
             if ((value & all & ~held_mask) == 0) {
                 // acquire: pairs with unlock's release.
                 if ((value & held_mask) != 0)
-                    P::await(std::memory_order_acquire, [](Word v) { return (v & held_mask) == 0; }, word);
+                    P::await(
+                        std::memory_order_acquire, [](Word v) { return (v & held_mask) == 0; }, word);
                 // relaxed: the lock is ours already, as nobody else may set `held` while we are pending.
                 word.fetch_sub(pending - held, std::memory_order_relaxed);
                 P::count(event::lock_pending);
@@ -110,8 +112,8 @@ private:
         // The lock may have come free while we looked for a node.
         Word value = word.load(std::memory_order_relaxed);
         // acquire: pairs with unlock's release.
-        if (!locked(value) &&
-            word.compare_exchange_strong(value, value | held, std::memory_order_acquire, std::memory_order_relaxed))
+        if (!locked(value) && word.compare_exchange_strong(value, value | held, std::memory_order_acquire,
+                                                           std::memory_order_relaxed))
             return;
 
         const Word tail = Word{code} << tail_shift;
@@ -125,11 +127,13 @@ private:
             // release: pairs with the acquire with which our predecessor reads its `next`.
             P::node(previous).next.store(code, std::memory_order_release);
             // acquire: pairs with the release with which our predecessor grants us the queue's head.
-            P::await(std::memory_order_acquire, [](std::uint32_t granted) { return granted != 0; }, node.granted);
+            P::await(
+                std::memory_order_acquire, [](std::uint32_t granted) { return granted != 0; }, node.granted);
         }
 
         // We are the head: wait for holder and pending waiter to go. acquire: pairs with unlock's release.
-        value = P::await(std::memory_order_acquire, [](Word v) { return (v & (held_mask | pending)) == 0; }, word)
+        value = P::await(
+                    std::memory_order_acquire, [](Word v) { return (v & (held_mask | pending)) == 0; }, word)
                     .value();
         // If nobody is behind us, the queue ends with us. relaxed: we hold the lock by being its head.
         while ((value & tail_mask) == tail) {
@@ -140,17 +144,21 @@ private:
         word.fetch_or(held, std::memory_order_relaxed);
         // acquire: pairs with our successor's release of `next`, whose node we write to.
         const std::uint32_t successor =
-            P::await(std::memory_order_acquire, [](std::uint32_t next) { return next != 0; }, node.next).value();
+            P::await(
+                std::memory_order_acquire, [](std::uint32_t next) { return next != 0; }, node.next)
+                .value();
         // release: pairs with the successor's acquire of `granted`.
         P::node(successor).granted.store(1, std::memory_order_release);
     }
 
     static void spin_without_node(atomic& word) {
         for (;;) {
-            Word value =
-                P::await(std::memory_order_relaxed, [](Word v) { return !locked(v); }, word).value();
+            Word value = P::await(
+                             std::memory_order_relaxed, [](Word v) { return !locked(v); }, word)
+                             .value();
             // acquire: pairs with unlock's release.
-            if (word.compare_exchange_weak(value, value | held, std::memory_order_acquire, std::memory_order_relaxed))
+            if (word.compare_exchange_weak(value, value | held, std::memory_order_acquire,
+                                           std::memory_order_relaxed))
                 return;
         }
     }

@@ -22,7 +22,8 @@ struct tas_word {
         while (locked(word.fetch_or(held, std::memory_order_acquire))) {
             typename P::frame frame{"spin_lock"};
             // relaxed: the fetch_or that follows is what acquires.
-            P::await(std::memory_order_relaxed, [](Word value) { return !locked(value); }, word);
+            P::await(
+                std::memory_order_relaxed, [](Word value) { return !locked(value); }, word);
         }
     }
 

@@ -27,7 +27,9 @@ struct ticket_word {
     static constexpr Word draw_one = Word{1} << (Shift + 16);
 
     static constexpr std::uint16_t serving(Word value) { return static_cast<std::uint16_t>(value >> Shift); }
-    static constexpr std::uint16_t next(Word value) { return static_cast<std::uint16_t>(value >> (Shift + 16)); }
+    static constexpr std::uint16_t next(Word value) {
+        return static_cast<std::uint16_t>(value >> (Shift + 16));
+    }
     static constexpr bool locked(Word value) { return serving(value) != next(value); }
 
     static void lock(atomic& word) {
@@ -39,7 +41,8 @@ struct ticket_word {
             return;
         typename P::frame frame{"spin_lock"};
         // acquire: pairs with unlock's release.
-        P::await(std::memory_order_acquire, [ticket](Word value) { return serving(value) == ticket; }, word);
+        P::await(
+            std::memory_order_acquire, [ticket](Word value) { return serving(value) == ticket; }, word);
     }
 
     static bool try_lock(atomic& word) {
@@ -47,8 +50,9 @@ struct ticket_word {
         // relaxed: the exchange that follows acquires, and fails if anything has changed since.
         Word value = word.load(std::memory_order_relaxed);
         // acquire: pairs with unlock's release.
-        if (!locked(value) && word.compare_exchange_strong(value, static_cast<Word>(value + draw_one),
-                                                           std::memory_order_acquire, std::memory_order_relaxed))
+        if (!locked(value) &&
+            word.compare_exchange_strong(value, static_cast<Word>(value + draw_one),
+                                         std::memory_order_acquire, std::memory_order_relaxed))
             return true;
         P::preempt_enable();
         return false;
@@ -57,7 +61,8 @@ struct ticket_word {
     static void unlock(atomic& word) {
         // relaxed: nobody but the holder changes `serving`.
         const Word value = word.load(std::memory_order_relaxed);
-        const Word step = serving(value) == 0xffff ? static_cast<Word>(Word{0} - 0xffff * serve_one) : serve_one;
+        const Word step =
+            serving(value) == 0xffff ? static_cast<Word>(Word{0} - 0xffff * serve_one) : serve_one;
         // release: pairs with the acquire of the next to lock.
         word.fetch_add(step, std::memory_order_release);
         P::preempt_enable();

@@ -3,7 +3,6 @@
 
 #include <type_traits>
 
-
 namespace holdfast::sim {
 
 namespace {
@@ -18,8 +17,9 @@ constexpr std::string_view sharings[] = {"shared", "switch_on_event"};
 constexpr std::string_view placements[] = {"spread", "random"};
 
 template <auto Member>
-constexpr parameter row(std::string_view key, unit in, std::int64_t minimum, std::int64_t maximum, bool required,
-                        std::string_view meaning, std::span<const std::string_view> choices = {}) {
+constexpr parameter row(std::string_view key, unit in, std::int64_t minimum, std::int64_t maximum,
+                        bool required, std::string_view meaning,
+                        std::span<const std::string_view> choices = {}) {
     return {key,
             in,
             minimum,
@@ -40,13 +40,16 @@ constexpr parameter duration(std::string_view key, std::string_view meaning, boo
 }
 
 template <auto Member>
-constexpr parameter count(std::string_view key, std::int64_t minimum, std::int64_t maximum, std::string_view meaning) {
+constexpr parameter count(std::string_view key, std::int64_t minimum, std::int64_t maximum,
+                          std::string_view meaning) {
     return row<Member>(key, unit::count, minimum, maximum, true, meaning);
 }
 
 template <auto Member>
-constexpr parameter choice(std::string_view key, std::span<const std::string_view> choices, std::string_view meaning) {
-    return row<Member>(key, unit::choice, 0, static_cast<std::int64_t>(choices.size()) - 1, false, meaning, choices);
+constexpr parameter choice(std::string_view key, std::span<const std::string_view> choices,
+                           std::string_view meaning) {
+    return row<Member>(key, unit::choice, 0, static_cast<std::int64_t>(choices.size()) - 1, false, meaning,
+                       choices);
 }
 
 constexpr parameter table[] = {
@@ -65,15 +68,20 @@ constexpr parameter table[] = {
                                      "1: every read-modify-write pays the fence, whatever its memory order"),
     duration<&machine::transfer_sibling>("coherence.transfer_sibling_ns",
                                          "a line from the other hardware thread of the core", false),
-    duration<&machine::transfer_complex>("coherence.transfer_complex_ns", "a line from a core of the same complex",
-                                         false),
-    duration<&machine::transfer_socket>("coherence.transfer_socket_ns", "a line from a core of the same socket"),
-    duration<&machine::transfer_remote>("coherence.transfer_remote_ns", "a line from a core of another socket"),
-    duration<&machine::memory_local>("coherence.memory_local_ns", "a line in no cache, from the socket's memory"),
-    duration<&machine::memory_remote>("coherence.memory_remote_ns", "a line in no cache, from another's memory"),
+    duration<&machine::transfer_complex>("coherence.transfer_complex_ns",
+                                         "a line from a core of the same complex", false),
+    duration<&machine::transfer_socket>("coherence.transfer_socket_ns",
+                                        "a line from a core of the same socket"),
+    duration<&machine::transfer_remote>("coherence.transfer_remote_ns",
+                                        "a line from a core of another socket"),
+    duration<&machine::memory_local>("coherence.memory_local_ns",
+                                     "a line in no cache, from the socket's memory"),
+    duration<&machine::memory_remote>("coherence.memory_remote_ns",
+                                      "a line in no cache, from another's memory"),
     duration<&machine::invalidate_sharer>("coherence.invalidate_sharer_ns",
                                           "what a write pays for each other cache that shares the line"),
-    duration<&machine::stay>("coherence.stay_ns", "how long an acquired line stays before it can be taken away"),
+    duration<&machine::stay>("coherence.stay_ns",
+                             "how long an acquired line stays before it can be taken away"),
     choice<&machine::merge>("coherence.read_merge", merges,
                             "whose waiting reads of a line one transfer answers together"),
     choice<&machine::favours>("arbitration.favours", favours,
@@ -86,21 +94,24 @@ constexpr parameter table[] = {
     choice<&machine::sharing>("core.smt", sharings, "how hardware threads share a core"),
     row<&machine::smt_slowdown_ppm>("core.smt_slowdown", unit::per_million, 1'000'000, 100'000'000, false,
                                     "how much longer work takes while the sibling runs (shared)"),
-    duration<&machine::smt_switch>("core.smt_switch_ns", "a switch of hardware threads (switch_on_event)", false),
-    duration<&machine::smt_quantum>("core.smt_quantum_ns",
-                                    "the longest run while the sibling wants the core (switch_on_event)", false),
+    duration<&machine::smt_switch>("core.smt_switch_ns", "a switch of hardware threads (switch_on_event)",
+                                   false),
+    duration<&machine::smt_quantum>(
+        "core.smt_quantum_ns", "the longest run while the sibling wants the core (switch_on_event)", false),
 
     choice<&machine::placing>("scheduler.placement", placements, "where a new thread is put"),
     duration<&machine::slice>("scheduler.slice_ns", "a thread's time on the CPU while others wait for it"),
     duration<&machine::wakeup_granularity>("scheduler.wakeup_granularity_ns",
                                            "a woken thread does not preempt one that has run for less"),
-    duration<&machine::wakeup_latency>("scheduler.wakeup_latency_ns", "from a wake-up to the woken thread's first chance"),
+    duration<&machine::wakeup_latency>("scheduler.wakeup_latency_ns",
+                                       "from a wake-up to the woken thread's first chance"),
     duration<&machine::context_switch>("scheduler.context_switch_ns", "a switch of threads"),
     duration<&machine::wake_cost>("scheduler.wake_cost_ns", "what waking a thread costs the waker"),
     duration<&machine::balance_interval>("scheduler.balance_interval_ns",
                                          "between two runs of the load balancer; 0: never", false),
-    row<&machine::swaps_per_1000s>("scheduler.swaps_per_s", unit::per_1000s, 0, 1'000'000'000, false,
-                                   "exchanges of two threads between sockets a second, on a balanced machine"),
+    row<&machine::swaps_per_1000s>(
+        "scheduler.swaps_per_s", unit::per_1000s, 0, 1'000'000'000, false,
+        "exchanges of two threads between sockets a second, on a balanced machine"),
     duration<&machine::ipi>("scheduler.ipi_ns", "an inter-processor interrupt, from sending to handled"),
     duration<&machine::ipi_send>("scheduler.ipi_send_ns", "what sending one costs the sender, each target"),
     duration<&machine::ipi_handler>("scheduler.ipi_handler_ns", "what handling one takes from the target"),
@@ -108,7 +119,9 @@ constexpr parameter table[] = {
 
 } // namespace
 
-std::span<const parameter> parameters() { return table; }
+std::span<const parameter> parameters() {
+    return table;
+}
 
 const parameter* find_parameter(std::string_view key) {
     for (const parameter& p : table) {

@@ -62,18 +62,18 @@ struct machine {
     std::int64_t line_bytes = 64;
 
     // Coherence.
-    picoseconds hit = 0;              // a load or store that hits
-    picoseconds rmw = 0;              // a read-modify-write that hits
-    picoseconds fence = 0;            // a full fence
+    picoseconds hit = 0;                // a load or store that hits
+    picoseconds rmw = 0;                // a read-modify-write that hits
+    picoseconds fence = 0;              // a full fence
     std::int64_t rmw_always_fences = 0; // 1: relaxed read-modify-writes pay the fence too
-    picoseconds transfer_sibling = 0; // a line from a cache of: the same core
-    picoseconds transfer_complex = 0; //   the same complex
-    picoseconds transfer_socket = 0;  //   the same socket
-    picoseconds transfer_remote = 0;  //   another socket
-    picoseconds memory_local = 0;     // a line that no cache has, from memory of the same socket
-    picoseconds memory_remote = 0;    //   of another socket
-    picoseconds invalidate_sharer = 0; // added to a write, for each other sharer
-    picoseconds stay = 0;             // an acquired line can't be taken away earlier
+    picoseconds transfer_sibling = 0;   // a line from a cache of: the same core
+    picoseconds transfer_complex = 0;   //   the same complex
+    picoseconds transfer_socket = 0;    //   the same socket
+    picoseconds transfer_remote = 0;    //   another socket
+    picoseconds memory_local = 0;       // a line that no cache has, from memory of the same socket
+    picoseconds memory_remote = 0;      //   of another socket
+    picoseconds invalidate_sharer = 0;  // added to a write, for each other sharer
+    picoseconds stay = 0;               // an acquired line can't be taken away earlier
     read_merge merge = read_merge::none;
     favour favours = favour::none;
     std::int64_t favour_ppm = 0; // how often the arbiter favours instead of taking the oldest, per million
@@ -82,9 +82,10 @@ struct machine {
     picoseconds pause = 0;
     pause_kind pausing = pause_kind::wait;
     smt sharing = smt::shared;
-    std::int64_t smt_slowdown_ppm = 1'000'000; // duration of work while the sibling runs, per million of alone
-    picoseconds smt_switch = 0;                // a switch between hardware threads
-    picoseconds smt_quantum = 0;               // the longest run of one hardware thread while the other wants the core
+    std::int64_t smt_slowdown_ppm =
+        1'000'000;               // duration of work while the sibling runs, per million of alone
+    picoseconds smt_switch = 0;  // a switch between hardware threads
+    picoseconds smt_quantum = 0; // the longest run of one hardware thread while the other wants the core
 
     // Scheduler.
     placement placing = placement::spread;
@@ -92,12 +93,12 @@ struct machine {
     picoseconds wakeup_granularity = 0; // a woken thread does not preempt one that has run for less
     picoseconds wakeup_latency = 0;     // from wake-up to the run queue of another CPU
     picoseconds context_switch = 0;
-    picoseconds wake_cost = 0;          // what waking costs the waker
-    picoseconds balance_interval = 0;   // between two runs of the load balancer; 0: never
-    std::int64_t swaps_per_1000s = 0;   // exchanges of two threads between sockets, on a balanced machine
-    picoseconds ipi = 0;                // from sending an interrupt to the end of its handler
-    picoseconds ipi_send = 0;           // what sending costs the sender, each target
-    picoseconds ipi_handler = 0;        // what it takes from the target
+    picoseconds wake_cost = 0;        // what waking costs the waker
+    picoseconds balance_interval = 0; // between two runs of the load balancer; 0: never
+    std::int64_t swaps_per_1000s = 0; // exchanges of two threads between sockets, on a balanced machine
+    picoseconds ipi = 0;              // from sending an interrupt to the end of its handler
+    picoseconds ipi_send = 0;         // what sending costs the sender, each target
+    picoseconds ipi_handler = 0;      // what it takes from the target
 
     // Transfer between sockets where it differs by pair; row-major, sockets * sockets, or empty.
     std::vector<picoseconds> socket_matrix;

@@ -18,8 +18,8 @@ namespace holdfast::sim {
 
 struct run_options {
     const machine* on = nullptr;
-    std::uint64_t seed = 1;  // draws placement, arbitration and what the program asks random() for: a boot
-    picoseconds limit = 0;   // stops the run with an error when simulated time gets here; 0: no limit
+    std::uint64_t seed = 1; // draws placement, arbitration and what the program asks random() for: a boot
+    picoseconds limit = 0;  // stops the run with an error when simulated time gets here; 0: no limit
 };
 
 // One function of a profile, with the functions that called it.
@@ -28,7 +28,7 @@ struct profile_node {
     std::string name;
     picoseconds user = 0; // CPU time in the function itself
     picoseconds system = 0;
-    picoseconds off_cpu = 0;         // time that threads were blocked in it, or runnable without a CPU
+    picoseconds off_cpu = 0;        // time that threads were blocked in it, or runnable without a CPU
     std::uint64_t switches_out = 0; // context switches away from it
 };
 
