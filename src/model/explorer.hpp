@@ -1,0 +1,172 @@
+// The explorer: runs a small concurrent program in every order that a bound allows, on a weak memory.
+//
+// This header is the seam. Above it stand the platform (platform.hpp) and the suites (suite.hpp); below it, in
+// explorer.cpp, the machinery, at present relacy's search and memory model. Nothing of the machinery is visible here, so
+// that it can be replaced.
+//
+// A program is run again and again. Each time, at each operation on an atomic, the explorer chooses which thread goes on,
+// and at each load, which of the values that the memory model still allows is read; until all choices
+// have been made (complete), or all with at most so many preemptions (bounded). It stops at the first execution with a data
+// race, a failed check, a deadlock (so a lost wake-up) or a thread that does not come to an end.
+//
+// Every operation carries its place in the source, so that one of them can be changed from outside: see mutation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace holdfast::model {
+
+// Where in the source something is. As a default argument it is the caller's place: std::source_location, which
+// clang 14 lacks.
+struct place {
+    const char* function = "";
+    const char* file = "";
+    unsigned line = 0;
+
+    static constexpr place here(const char* function = __builtin_FUNCTION(),
+                                const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+        return {function, file, line};
+    }
+};
+
+// A memory order and the place where it was written. Converts from an order alone, so a call that
+// spells `std::memory_order_acquire` passes its own place along.
+struct ordered {
+    std::memory_order order;
+    place at;
+
+    constexpr ordered(std::memory_order o, place p = place::here()) : order(o), at(p) {}
+};
+
+enum class operation : std::uint8_t {
+    load,
+    store,
+    exchange,
+    fetch_add,
+    fetch_sub,
+    fetch_and,
+    fetch_or,
+    fetch_xor,
+    compare_exchange_weak,
+    compare_exchange_strong,
+    await,
+    fence,
+};
+const char* name_of(operation);
+const char* name_of(std::memory_order);
+
+// An operation in the source of a lock, with the orders that it was given. Line numbers differ a little between
+// compilers, and from version to version of a lock.
+struct site {
+    operation what;
+    place at;
+    std::memory_order order;
+    std::memory_order failure; // of a compare-exchange; else relaxed
+
+    bool operator==(const site& other) const;
+};
+
+// What a mutation does to its site.
+enum class change : std::uint8_t {
+    nothing,
+    drop_acquire,         // acquire becomes relaxed, acq_rel becomes release
+    drop_release,         // release becomes relaxed, acq_rel becomes acquire
+    drop_seq_cst,         // seq_cst becomes acq_rel, or what of it the operation can have
+    drop_failure_acquire, // acquire becomes relaxed in the failure order
+    drop_write,           // the operation reads as before, reports success, and writes nothing
+};
+
+struct mutation {
+    change how = change::nothing;
+    site where = {};
+};
+
+// What may happen in an execution besides the interleaving, and how often at most.
+struct chances {
+    unsigned resched = 0;       // somebody else wants the CPU: need_resched(), an await that is stopped by it
+    unsigned off_cpu = 0;       // on_cpu() is false
+    unsigned time_out = 0;      // a deadline passes
+    unsigned spurious_wake = 0; // park() returns without an unpark
+    unsigned weak_failure = 0;  // compare_exchange_weak fails although the value is as expected
+};
+
+struct limits {
+    static constexpr unsigned unlimited = ~0u;
+
+    unsigned preemptions = unlimited; // at most so many switches away from a thread that could have gone on
+    chances allowed = {};
+    std::uint64_t executions = 3'000'000; // give up after so many
+    unsigned steps = 1000;                // operations in one execution; more is a livelock
+    // Two stores to one atomic that nothing orders, although the later one was caused by the earlier: C++ lets
+    // the earlier one win, and the explorer can't show what follows from that. So it reports them.
+    bool report_unordered_stores = true;
+};
+
+// A program to explore. begin() runs alone before the threads, end() alone after them.
+class program {
+public:
+    virtual ~program() = default;
+    virtual unsigned threads() const = 0;
+    virtual void begin() = 0;
+    virtual void thread(unsigned index) = 0;
+    virtual void end() = 0;
+};
+
+struct outcome {
+    std::uint64_t executions = 0;
+    bool complete = false;          // all executions within the bound were run, and none failed
+    std::string failure;            // empty: none failed
+    std::vector<std::string> trace; // of the failing execution, if asked for
+    std::vector<site> sites;        // operations of locks that were executed
+};
+
+// Explores. `mutant` is in force meanwhile. At most `max_threads` threads.
+inline constexpr unsigned max_threads = 4;
+outcome explore(program&, const limits&, const mutation& mutant = {}, bool with_trace = false);
+
+// Fails the execution unless the condition holds. For the threads of a program, and its end().
+void check(bool condition, const char* text, place at = place::here());
+
+// What the platform is made of: to be called from within a program only.
+namespace explorer {
+
+struct word;  // an atomic: its values of late, and who may see which
+struct plain; // plain data: who has accessed it
+
+using bits = std::uint64_t;
+using change_of_bits = bits (*)(bits value, bits operand);
+
+// Other threads may not see it until it is published.
+word* begin_word(bits value);
+void end_word(word*, place);
+bits load(word*, ordered, operation = operation::load);
+void store(word*, bits, ordered);
+bits modify(word*, change_of_bits, bits operand, ordered, operation);
+bool compare_exchange(word*, bits& expected, bits desired, ordered success, std::memory_order failure,
+                      operation weak_or_strong);
+bits newest(const word*); // without looking: no step, no order
+void fence(ordered);
+
+plain* begin_plain();
+void end_plain(plain*, place);
+void read(plain*, place);
+void write(plain*, place);
+
+// Words and plain data made meanwhile are as if they had been made before all threads.
+void before_threads(const std::function<void()>& make);
+
+unsigned self();                       // index of the calling thread
+std::uint64_t execution();             // number of the execution, never the same twice in a process
+bool chance(unsigned chances::*which); // whether it happens now
+void step(place);                      // somebody else may go on here
+void forget_stale();                   // what this thread has seen overwritten it won't read again
+// Until the condition, on newest() values, holds; it is looked at after each write.
+void block_until(const std::function<bool()>& holds, place);
+
+} // namespace explorer
+
+} // namespace holdfast::model

@@ -1,0 +1,179 @@
+// Runs a model test and prints it as two tables: the scenarios and what was explored of each; the mutants and who
+// caught them.
+#include "model/suite.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace holdfast::model {
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+}
+
+bool writes(operation o) {
+    return o != operation::load && o != operation::await && o != operation::fence;
+}
+
+// "lock" from "lock<unsigned int>": a function's name without its template arguments, which only some compilers add.
+std::string function_name(const char* name) {
+    const std::string_view view = name;
+    return std::string(view.substr(0, view.find('<')));
+}
+
+// The orders before and after, as "acquire -> relaxed".
+std::vector<std::pair<change, const char*>> changes_of(const site& s) {
+    std::vector<std::pair<change, const char*>> list;
+    switch (s.order) {
+    case std::memory_order_acquire:
+        list.emplace_back(change::drop_acquire, "acquire -> relaxed");
+        break;
+    case std::memory_order_release:
+        list.emplace_back(change::drop_release, "release -> relaxed");
+        break;
+    case std::memory_order_acq_rel:
+        list.emplace_back(change::drop_acquire, "acq_rel -> release");
+        list.emplace_back(change::drop_release, "acq_rel -> acquire");
+        break;
+    case std::memory_order_seq_cst:
+        list.emplace_back(change::drop_seq_cst, "seq_cst -> acquire/release");
+        break;
+    default:
+        break;
+    }
+    if (s.failure != std::memory_order_relaxed)
+        list.emplace_back(change::drop_failure_acquire, "failure order -> relaxed");
+    if (writes(s.what))
+        list.emplace_back(change::drop_write, "write dropped");
+    return list;
+}
+
+std::string bound_of(const limits& bounds, const outcome& result) {
+    if (!result.complete)
+        return "incomplete";
+    return bounds.preemptions == limits::unlimited ? "complete"
+                                                   : "bound " + std::to_string(bounds.preemptions);
+}
+
+void print_trace(const outcome& result) {
+    for (const std::string& line : result.trace)
+        std::printf("        %s\n", line.c_str());
+}
+
+} // namespace
+
+int suite::run(int argc, char** argv) {
+    std::string scenario, mutant;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (std::strcmp(argv[i], "--scenario") == 0)
+            scenario = argv[i + 1];
+        else if (std::strcmp(argv[i], "--mutant") == 0)
+            mutant = argv[i + 1];
+    }
+    std::vector<site> sites;
+    if (!run_scenarios(scenario, sites))
+        return 1;
+    return scenario.empty() && !run_mutants(mutant, sites) ? 1 : 0;
+}
+
+bool suite::run_scenarios(const std::string& only, std::vector<site>& sites) const {
+    std::printf("%s\n", header_.c_str());
+    bool good = true;
+    for (const entry& e : scenarios_) {
+        if (!contains(e.name, only))
+            continue;
+        const outcome result = explore(*e.what, e.bounds, {}, true);
+        std::printf("    %-60s %u threads  %-10s %10llu executions%s%s\n", e.name.c_str(), e.what->threads(),
+                    result.failure.empty() ? bound_of(e.bounds, result).c_str() : "FAILS",
+                    static_cast<unsigned long long>(result.executions), result.failure.empty() ? "" : ": ",
+                    result.failure.c_str());
+        print_trace(result);
+        std::fflush(stdout);
+        good = good && result.failure.empty();
+        for (const site& s : result.sites) {
+            if (std::find(sites.begin(), sites.end(), s) == sites.end())
+                sites.push_back(s);
+        }
+    }
+    return good;
+}
+
+std::vector<suite::named_mutation> suite::mutants_of(std::vector<site> sites) const {
+    std::erase_if(sites,
+                  [this](const site& s) { return !contains(s.at.file, "include/holdfast/" + header_); });
+    std::sort(sites.begin(), sites.end(), [](const site& a, const site& b) {
+        return std::tie(a.at.line, a.what, a.order) < std::tie(b.at.line, b.what, b.order);
+    });
+    // A site is named by function, operation and order; where that is not enough, with its number among its likes.
+    const auto name = [](const site& s) {
+        return function_name(s.at.function) + " " + name_of(s.what) + "(" + name_of(s.order) + ")";
+    };
+    std::map<std::string, int> likes, met;
+    for (const site& s : sites)
+        ++likes[name(s)];
+    std::vector<named_mutation> list;
+    for (const site& s : sites) {
+        std::string text = name(s);
+        if (likes[text] > 1)
+            text += " #" + std::to_string(++met[name(s)]);
+        for (const auto& [how, words] : changes_of(s))
+            list.push_back({text + ": " + words, {how, s}});
+    }
+    return list;
+}
+
+bool suite::run_mutants(const std::string& only, const std::vector<site>& sites) {
+    std::printf("mutants of %s\n", header_.c_str());
+    unsigned total = 0, caught = 0, argued = 0;
+    bool good = true;
+    for (const named_mutation& m : mutants_of(sites)) {
+        if (!contains(m.name, only))
+            continue;
+        ++total;
+        outcome result;
+        const entry* by = nullptr;
+        for (const entry& e : scenarios_) {
+            result = explore(*e.what, e.bounds, m.what, !only.empty());
+            if (!result.failure.empty()) {
+                by = &e;
+                break;
+            }
+        }
+        const auto argument = std::find_if(survivors_.begin(), survivors_.end(),
+                                           [&](const survivor& s) { return s.mutant == m.name; });
+        const bool expected = argument != survivors_.end();
+        if (expected)
+            argument->met = true;
+        if (by != nullptr) {
+            ++caught;
+            std::printf("    %s%s\n        caught by \"%s\" in %llu: %s\n", m.name.c_str(),
+                        expected ? "  UNEXPECTEDLY" : "", by->name.c_str(),
+                        static_cast<unsigned long long>(result.executions), result.failure.c_str());
+            print_trace(result);
+            good = good && !expected;
+        } else if (expected) {
+            ++argued;
+            std::printf("    %s\n        survives: %s\n", m.name.c_str(), argument->argument.c_str());
+        } else {
+            std::printf("    %s\n        SURVIVES\n", m.name.c_str());
+            good = false;
+        }
+        std::fflush(stdout);
+    }
+    std::printf("    %u mutants, %u caught, %u argued\n", total, caught, argued);
+    for (const survivor& s : survivors_) {
+        if (!s.met && only.empty()) {
+            std::printf("    no such mutant: %s\n", s.mutant.c_str());
+            good = false;
+        }
+    }
+    return good;
+}
+
+} // namespace holdfast::model

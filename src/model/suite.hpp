@@ -1,0 +1,92 @@
+// The model test of one lock: its scenarios, and its mutants.
+//
+// A scenario is a struct: the lock, what it guards, and what each thread does with them.
+//
+//     struct two_sections {
+//         static constexpr unsigned threads = 2;
+//         ticket_lock<platform> lock;
+//         platform::var<int> sum{0};
+//         void thread(unsigned) { lock.lock(); sum.set(sum.get() + 1); lock.unlock(); }
+//         void end() { check(sum.get() == 2, "a section was lost"); } // optional: after all threads
+//     };
+//
+// run() first explores every scenario, and all must pass. Then it judges the scenarios: it weakens each memory order in the
+// lock's header by one step, and drops each write, one at a time, and runs the scenarios again until one fails. A
+// mutant that survives them all needs an argument why it is as good as the original (survives()); without one, or with one
+// for a mutant that is caught, the test fails.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "model/explorer.hpp"
+#include "model/platform.hpp"
+
+namespace holdfast::model {
+
+// A scenario as the explorer runs it: begun anew for each execution, and left as it is where one fails.
+template <class Scenario>
+class program_of final : public program {
+public:
+    unsigned threads() const override { return Scenario::threads; }
+    void begin() override { scenario_ = new (room_) Scenario; }
+    void thread(unsigned index) override { scenario_->thread(index); }
+    void end() override {
+        if constexpr (requires { scenario_->end(); })
+            scenario_->end();
+        scenario_->~Scenario();
+    }
+
+private:
+    alignas(Scenario) std::byte room_[sizeof(Scenario)];
+    Scenario* scenario_ = nullptr;
+};
+
+class suite {
+public:
+    // `header`: the lock's file in include/holdfast, whose operations are mutated.
+    explicit suite(std::string header) : header_(std::move(header)) {}
+
+    // Adds a scenario. Scenarios meet a mutant in the order in which they were added: cheap ones first.
+    template <class Scenario>
+    void scenario(std::string name, const limits& bounds = {}) {
+        scenarios_.push_back({std::move(name), bounds, std::make_unique<program_of<Scenario>>()});
+    }
+
+    // Expects a mutant, by the name under which the table lists it, to survive, and says why it may.
+    void survives(std::string mutant, std::string argument) {
+        survivors_.push_back({std::move(mutant), std::move(argument), false});
+    }
+
+    // The exit code of the test. Arguments: --scenario TEXT, only the scenarios whose name contains it and no
+    // mutants; --mutant TEXT, only the mutants whose name contains it, each with the execution that caught it.
+    int run(int argc, char** argv);
+
+private:
+    struct entry {
+        std::string name;
+        limits bounds;
+        std::unique_ptr<program> what;
+    };
+    struct survivor {
+        std::string mutant;
+        std::string argument;
+        bool met;
+    };
+    struct named_mutation {
+        std::string name;
+        mutation what;
+    };
+
+    bool run_scenarios(const std::string& only, std::vector<site>& sites) const;
+    bool run_mutants(const std::string& only, const std::vector<site>& sites);
+    std::vector<named_mutation> mutants_of(std::vector<site> sites) const;
+
+    std::string header_;
+    std::vector<entry> scenarios_;
+    std::vector<survivor> survivors_;
+};
+
+} // namespace holdfast::model
