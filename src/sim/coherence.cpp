@@ -255,10 +255,10 @@ picoseconds coherence::farthest(const cpu_set& set, const cpu& c) const {
     return set.meets(c.siblings) ? machine_.transfer_sibling : 0;
 }
 
-picoseconds coherence::between_sockets(std::uint32_t a, std::uint32_t b) const {
+picoseconds coherence::between_sockets(std::uint32_t to, std::uint32_t from) const {
     if (machine_.socket_matrix.empty())
         return machine_.transfer_remote;
-    return machine_.socket_matrix[a * static_cast<std::size_t>(machine_.sockets) + b];
+    return machine_.socket_matrix[from * static_cast<std::size_t>(machine_.sockets) + to];
 }
 
 picoseconds coherence::distance(const cpu& a, const cpu& b) const {

@@ -66,7 +66,7 @@ private:
     picoseconds transfer_time(const line& l, const cpu& c, access kind) const;
     picoseconds nearest(const cpu_set& set, const cpu& c) const;
     picoseconds farthest(const cpu_set& set, const cpu& c) const;
-    picoseconds between_sockets(std::uint32_t a, std::uint32_t b) const;
+    picoseconds between_sockets(std::uint32_t to, std::uint32_t from) const;
     picoseconds distance(const cpu& a, const cpu& b) const;
 
     const machine& machine_;
