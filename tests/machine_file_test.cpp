@@ -131,6 +131,8 @@ TEST(machine_file, a_mistake_gets_its_line_its_key_and_its_mend) {
         {rmw.c_str(), "rmw_ns = { value = 10, assumed = '' }", "coherence.rmw_ns.assumed: is empty"},
         {rmw.c_str(), "rmw_ns = { value = 10, assumed = \"a\\nb\" }",
          "coherence.rmw_ns.assumed: has a line break"},
+        {"name = \"tiny\"", "name = \"t\xc3\xadny\"",
+         "m.toml:2: is not ASCII here; data files are plain ASCII"},
         {"name = \"tiny\"", "", "m.toml:1: name: is missing"},
         {"name = \"tiny\"", "name = 3", "m.toml:2: name: is a whole number; give a text"},
         {"name = \"tiny\"", "\"na\\nme\" = 3", "na\\x0ame: is not known here"},
