@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace holdfast::sim {
 
@@ -36,6 +37,8 @@ void coherence::request(cpu& c, picoseconds now) {
 }
 
 void coherence::arrive(cpu& c, picoseconds now) {
+    if (std::exchange(c.merged, false))
+        return; // the reader whose transfer this was does the rest
     line& l = *c.op_line;
     if (c.op_kind == access::load) {
         l.exclusive = false;
@@ -97,6 +100,9 @@ void coherence::merge_reads(line& l, std::uint32_t socket, picoseconds arrival) 
         }
         *link = c.next_queued;
         --q.size;
+        // Its share of the line is booked now; nobody else is granted the line before the first reader has it.
+        l.sharers.add(c.number);
+        c.merged = true;
         c.at = phase::transferring;
         events_.set(c.number, arrival);
     }

@@ -31,6 +31,11 @@ report engine::run(const std::function<void()>& main) {
     if (machine_.balance_interval > 0)
         start_timer(timer::kind::balance, machine_.balance_interval, 0);
     start_swap_timer(0);
+    if (machine_.tick > 0) {
+        for (const cpu& c : cpus_) // each at a moment of its own
+            start_timer(timer::kind::tick,
+                        static_cast<picoseconds>(random_.below(static_cast<std::uint64_t>(machine_.tick))), c.number);
+    }
     spawn(main, no_cpu);
     loop();
     if (failure_)
@@ -233,12 +238,7 @@ void engine::shootdown() {
         if (c.number == mine.number || c.current == nullptr)
             continue;
         ++targets;
-        if (c.at == phase::computing) {
-            events_queue_.set(c.number, events_queue_.time_of(c.number) + machine_.ipi_handler);
-        } else {
-            c.stolen += machine_.ipi_handler;
-            c.attention = true;
-        }
+        steal_time(c, machine_.ipi_handler);
     }
     if (targets > 0)
         compute(targets * machine_.ipi_send + machine_.ipi, false);
@@ -355,22 +355,28 @@ void engine::fire(const timer& t) {
         }
         break;
     }
-    case timer::kind::tick: {
+    case timer::kind::slice: {
         cpu& c = cpus_[t.index];
-        if (c.tick != t.order)
+        if (c.slice != t.order)
             break;
-        c.tick = 0;
+        c.slice = 0;
         if (!c.run_queue.empty()) {
             c.need_resched = true;
             interrupt(c, t.time);
         }
         break;
     }
+    case timer::kind::tick:
     case timer::kind::balance:
     case timer::kind::swap:
         if (events_queue_.first() == event_key::never && thread_timers_ == 0)
             give_up("deadlock");
-        if (t.what == timer::kind::balance) {
+        if (t.what == timer::kind::tick) {
+            cpu& c = cpus_[t.index];
+            if (c.current != nullptr)
+                steal_time(c, machine_.tick_cost);
+            start_timer(timer::kind::tick, t.time + machine_.tick, t.index);
+        } else if (t.what == timer::kind::balance) {
             balance(t.time);
             start_timer(timer::kind::balance, t.time + machine_.balance_interval, 0);
         } else {

@@ -135,7 +135,7 @@ public:
 
 private:
     struct timer {
-        enum class kind : std::uint8_t { thread, tick, balance, swap };
+        enum class kind : std::uint8_t { thread, slice, tick, balance, swap };
         picoseconds time;
         std::uint64_t order; // of two at one time the older is first; identifies the timer
         kind what;
@@ -195,7 +195,8 @@ private:
     void wake(thread& t, picoseconds now);
     void enqueue(cpu& c, thread& t, picoseconds now);
     void interrupt(cpu& c, picoseconds now);
-    void arm_tick(cpu& c);
+    void arm_slice(cpu& c);
+    void steal_time(cpu& c, picoseconds duration);
     void balance(picoseconds now);
     void swap_two(picoseconds now);
     void start_swap_timer(picoseconds now);

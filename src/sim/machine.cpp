@@ -107,6 +107,8 @@ constexpr parameter table[] = {
                                        "from a wake-up to the woken thread's first chance"),
     duration<&machine::context_switch>("scheduler.context_switch_ns", "a switch of threads"),
     duration<&machine::wake_cost>("scheduler.wake_cost_ns", "what waking a thread costs the waker"),
+    duration<&machine::tick>("scheduler.tick_ns", "between two timer interrupts of a CPU; 0: none", false),
+    duration<&machine::tick_cost>("scheduler.tick_cost_ns", "what a timer interrupt takes from the thread", false),
     duration<&machine::balance_interval>("scheduler.balance_interval_ns",
                                          "between two runs of the load balancer; 0: never", false),
     row<&machine::swaps_per_1000s>(

@@ -94,6 +94,8 @@ struct machine {
     picoseconds wakeup_latency = 0;     // from wake-up to the run queue of another CPU
     picoseconds context_switch = 0;
     picoseconds wake_cost = 0;        // what waking costs the waker
+    picoseconds tick = 0;               // between two timer interrupts of a CPU; 0: none
+    picoseconds tick_cost = 0;          // what one takes from the thread
     picoseconds balance_interval = 0; // between two runs of the load balancer; 0: never
     std::int64_t swaps_per_1000s = 0; // exchanges of two threads between sockets, on a balanced machine
     picoseconds ipi = 0;              // from sending an interrupt to the end of its handler

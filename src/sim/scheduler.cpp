@@ -24,7 +24,7 @@ void engine::take_off(cpu& c, picoseconds now) {
     c.current = nullptr;
     c.need_resched = false;
     c.attention = false;
-    c.tick = 0;
+    c.slice = 0;
     c.at = phase::idle;
     events_queue_.clear(c.number);
     if (t.state == thread_state::running)
@@ -33,6 +33,7 @@ void engine::take_off(cpu& c, picoseconds now) {
         if (watcher->on->current == watcher && watcher->on->at == phase::watching)
             end_watch(*watcher->on, now);
     }
+    bool exchanged = false; // another thread comes in its place, and none else shall
     if (t.state == thread_state::finished) {
         end_ = std::max(end_, c.clock);
         --alive_;
@@ -45,6 +46,7 @@ void engine::take_off(cpu& c, picoseconds now) {
         if (target == c.number) {
             c.run_queue.push_back(&t);
         } else {
+            exchanged = t.pinned == no_cpu;
             enqueue(cpus_[target], t, c.clock);
         }
     }
@@ -54,7 +56,7 @@ void engine::take_off(cpu& c, picoseconds now) {
         thread& next = *c.run_queue.front();
         c.run_queue.pop_front();
         put_on(c, next, c.clock);
-    } else if (thread* const stolen = steal_for(c)) {
+    } else if (thread* const stolen = exchanged ? nullptr : steal_for(c)) {
         put_on(c, *stolen, c.clock);
     }
 }
@@ -78,17 +80,26 @@ void engine::dispatch(cpu& c, picoseconds now) {
     c.running_since = now;
     c.clock = now;
     c.attention = switch_on_event_ || c.stolen > 0 || t.move_to != no_cpu;
-    arm_tick(c);
+    arm_slice(c);
     if (t.compute_left > 0)
         resume_compute(c, now);
     else
         enter(c, now);
 }
 
-void engine::arm_tick(cpu& c) {
-    if (c.tick == 0 && !c.run_queue.empty() && c.current != nullptr)
-        c.tick =
-            start_timer(timer::kind::tick, std::max(c.clock, c.running_since + machine_.slice), c.number);
+void engine::arm_slice(cpu& c) {
+    if (c.slice == 0 && !c.run_queue.empty() && c.current != nullptr)
+        c.slice =
+            start_timer(timer::kind::slice, std::max(c.clock, c.running_since + machine_.slice), c.number);
+}
+
+void engine::steal_time(cpu& c, picoseconds duration) {
+    if (c.at == phase::computing) {
+        events_queue_.set(c.number, events_queue_.time_of(c.number) + duration);
+    } else {
+        c.stolen += duration;
+        c.attention = true;
+    }
 }
 
 void engine::enqueue(cpu& c, thread& t, picoseconds now) {
@@ -96,7 +107,7 @@ void engine::enqueue(cpu& c, thread& t, picoseconds now) {
         put_on(c, t, std::max(now, c.clock));
     } else {
         c.run_queue.push_back(&t);
-        arm_tick(c);
+        arm_slice(c);
     }
 }
 
@@ -113,7 +124,7 @@ void engine::wake(thread& t, picoseconds now) {
         interrupt(c, now);
     } else {
         c.run_queue.push_back(&t);
-        arm_tick(c);
+        arm_slice(c);
     }
 }
 
