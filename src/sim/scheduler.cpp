@@ -79,6 +79,7 @@ void engine::dispatch(cpu& c, picoseconds now) {
     t.parked = false;
     c.running_since = now;
     c.clock = now;
+    charge(c, false); // the switch
     c.attention = switch_on_event_ || c.stolen > 0 || t.move_to != no_cpu;
     arm_slice(c);
     if (t.compute_left > 0)
@@ -96,6 +97,8 @@ void engine::arm_slice(cpu& c) {
 void engine::steal_time(cpu& c, picoseconds duration) {
     if (c.at == phase::computing) {
         events_queue_.set(c.number, events_queue_.time_of(c.number) + duration);
+        profile_[c.current->frame].system += duration;
+        c.charged += duration;
     } else {
         c.stolen += duration;
         c.attention = true;
