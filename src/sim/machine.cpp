@@ -14,7 +14,7 @@ constexpr std::string_view merges[] = {"none", "socket", "machine"};
 constexpr std::string_view favours[] = {"none", "holder", "home"};
 constexpr std::string_view pauses[] = {"wait", "switch_thread"};
 constexpr std::string_view sharings[] = {"shared", "switch_on_event"};
-constexpr std::string_view placements[] = {"spread", "random"};
+constexpr std::string_view placements[] = {"spread", "sockets", "random"};
 
 template <auto Member>
 constexpr parameter row(std::string_view key, unit in, std::int64_t minimum, std::int64_t maximum,

@@ -41,7 +41,11 @@ enum class pause_kind : std::int64_t {
 };
 
 // Where a new thread is put.
-enum class placement : std::int64_t { spread, random };
+enum class placement : std::int64_t {
+    spread,  // on the idlest core, of those in the idlest socket
+    sockets, // evenly over the sockets, anywhere in each
+    random   // anywhere idle
+};
 
 // Where a number comes from.
 struct provenance {

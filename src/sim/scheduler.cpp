@@ -163,17 +163,19 @@ cpu& engine::place_new(const thread& t) {
         return sum;
     };
     std::vector<std::size_t> by_socket(static_cast<std::size_t>(machine_.sockets));
-    if (machine_.placing == placement::spread) {
+    if (machine_.placing != placement::random) {
         for (std::uint32_t s = 0; s < by_socket.size(); ++s)
             by_socket[s] = socket_load(s);
     }
     std::vector<cpu*> best;
     std::array<std::size_t, 3> best_load{};
     for (cpu& c : cpus_) {
-        std::array<std::size_t, 3> l{0, 0, load(c)};
+        std::array<std::size_t, 3> l{0, by_socket[c.socket], load(c)};
         if (machine_.placing == placement::spread) {
             const cpu* const sibling = sibling_of(c);
-            l = {load(c) + (sibling != nullptr ? load(*sibling) : 0), by_socket[c.socket], load(c)};
+            l[0] = load(c) + (sibling != nullptr ? load(*sibling) : 0);
+        } else {
+            l[0] = load(c) == 0 ? 0 : 1; // idle ones first
         }
         if (best.empty() || l < best_load) {
             best.assign(1, &c);
