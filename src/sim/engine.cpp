@@ -19,6 +19,7 @@ engine::engine(const run_options& options)
           return coherence(machine_, cpus_, events_queue_, random_);
       }()) {
     running_ = this;
+    update_timer_key();
 }
 
 engine::~engine() {
@@ -337,6 +338,7 @@ std::uint64_t engine::start_timer(timer::kind what, picoseconds time, std::uint3
 
 void engine::update_timer_key() {
     timer_key_ = timers_.empty() ? event_key::never : event_key::make(timers_.top().time, timer_slot);
+    horizon_key_ = limit_ == 0 ? timer_key_ : std::min(timer_key_, event_key::make(limit_ + 1, 0));
 }
 
 void engine::fire(const timer& t) {

@@ -149,10 +149,10 @@ private:
         void (*destroy)(void*);
     };
 
-    // Whether the CPU, at time `now`, is before everybody else's next event.
+    // Whether the CPU, at time `now`, is before everybody else's next event, and before the end of the run.
     bool ahead(const cpu& c, picoseconds now) const {
         const std::uint64_t key = event_key::make(now, c.number);
-        return key < events_queue_.first() && key < timer_key_;
+        return key < events_queue_.first() && key < horizon_key_;
     }
 
     // The fiber leaves its CPU in a phase, with an event at a time; returns when the loop enters it again.
@@ -238,6 +238,7 @@ private:
     cpu* here_ = nullptr;
     std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
     std::uint64_t timer_key_ = event_key::never;
+    std::uint64_t horizon_key_ = event_key::never; // the next timer or the run's limit
     std::uint64_t timers_started_ = 0;
     std::uint64_t thread_timers_ = 0; // of those waiting, how many concern a thread
     std::exception_ptr failure_;
