@@ -118,7 +118,7 @@ private:
     template <std::memory_order Order, class Allowed>
     outcome try_update(Allowed allowed, std::int32_t step) {
         word value = word_.load(std::memory_order_relaxed);
-        for (std::uint32_t tries = 0; tries <= Policy.retry_limit; ++tries) {
+        for (std::uint32_t failures = 0; failures < Policy.retry_limit; ++failures) {
             if (spinlock::locked(value))
                 return outcome::contended;
             const std::int32_t count = count_of(value);
