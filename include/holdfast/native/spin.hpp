@@ -28,7 +28,8 @@ inline void pause() {
 // time.
 class spinner {
     static constexpr std::uint32_t pauses_before_yielding = 1000; // 10 to 50 us
-    static constexpr std::uint32_t yields_before_sleeping = 32;
+    static constexpr std::uint32_t yields_before_sleeping =
+        1000; // a fair lock's queue of 140 moves on by yields
     static constexpr std::chrono::microseconds first_sleep{50};
     static constexpr std::chrono::microseconds longest_sleep{1000};
 
