@@ -62,9 +62,8 @@ public:
     [[nodiscard]] bool try_lock(node& mine) {
         P::preempt_disable();
         mine.next.store(nullptr, std::memory_order_relaxed);
-        mine.granted.store(0, std::memory_order_relaxed);
         node* expected = nullptr;
-        // As in lock.
+        // As in lock; but `granted` stays as it is, as we never wait for it.
         if (tail_.compare_exchange_strong(expected, &mine, std::memory_order_acq_rel,
                                           std::memory_order_relaxed))
             return true;

@@ -54,8 +54,9 @@ public:
     void unlock(typename P::node_slot& slot) {
         const std::uint32_t mine = slot.code();
         std::uint32_t expected = mine;
-        // release: pairs with lock's acquire by the next to find the tail 0.
-        if (tail_.compare_exchange_strong(expected, 0, std::memory_order_release, std::memory_order_relaxed))
+        // release: pairs with lock's acquire by the next to find the tail 0. acquire: pairs with the release of a
+        // successor that left and moved the tail back to us: it wrote to our node, which we shall use again.
+        if (tail_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
             return;
         const std::uint32_t successor = take_successor(mine, P::node(mine), 0);
         if (successor != 0) {
@@ -74,8 +75,8 @@ private:
         for (;;) {
             // A
             std::uint32_t expected = mine;
-            // acquire and release: the pair with the predecessor's take_successor, of which only one can win.
-            if (P::node(previous).next.compare_exchange_strong(expected, 0, std::memory_order_acq_rel,
+            // relaxed: against the predecessor's take_successor only one can win, and a 0 says nothing else.
+            if (P::node(previous).next.compare_exchange_strong(expected, 0, std::memory_order_relaxed,
                                                                std::memory_order_relaxed))
                 break;
             // acquire: pairs with the release in unlock. Otherwise wait for the predecessor to be done with leaving:
@@ -94,7 +95,9 @@ private:
         const std::uint32_t successor = take_successor(mine, node, previous);
         // C
         if (successor != 0) {
-            P::node(successor).prev.store(previous, std::memory_order_release);
+            // relaxed: who leaves by way of this link waits for the next one first.
+            P::node(successor).prev.store(previous, std::memory_order_relaxed);
+            // release: pairs with the acquire with which the predecessor reads its `next`: it writes to that node.
             P::node(previous).next.store(successor, std::memory_order_release);
         }
         return false;
@@ -105,15 +108,15 @@ private:
     std::uint32_t take_successor(std::uint32_t mine, queue_node<P>& node, std::uint32_t previous) {
         for (;;) {
             std::uint32_t expected = mine;
-            // release: pairs with lock's acquire by the next to come.
+            // release: pairs with lock's acquire by the next to come. acquire: as in unlock.
             if (tail_.load(std::memory_order_relaxed) == mine &&
-                tail_.compare_exchange_strong(expected, previous, std::memory_order_release,
+                tail_.compare_exchange_strong(expected, previous, std::memory_order_acq_rel,
                                               std::memory_order_relaxed))
                 return 0;
             // acquire: pairs with the successor's release of our `next`: we write to its node.
             // It may have been 0 because the successor is on its way in, or out.
             if (node.next.load(std::memory_order_relaxed) != 0) {
-                const std::uint32_t successor = node.next.exchange(0, std::memory_order_acq_rel);
+                const std::uint32_t successor = node.next.exchange(0, std::memory_order_acquire);
                 if (successor != 0)
                     return successor;
             }
