@@ -235,9 +235,9 @@ public:
             why + " at " + file_name(at.file) + ":" + std::to_string(at.line) + ", " + at.function;
         note("fails: " + why, at);
         if (alone_)
-            return;
+            throw failed_alone{};
         running_ = nobody_;
-        coroutines_[index()]->leave();
+        coroutines_[index()]->leave(); // for good
     }
 
     word* begin_word(bits value) override {
@@ -398,6 +398,8 @@ public:
     unsigned self() const override { return static_cast<unsigned>(index()); }
 
     bool chance(unsigned chances::*which) override {
+        if (left_.*which == chances::always)
+            return true;
         if (alone_ || left_.*which == 0 || rand(2, rl::sched_type_user) == 0)
             return false;
         --(left_.*which);
@@ -441,6 +443,7 @@ private:
         words_.take_back_all();
         plains_.take_back_all();
         left_ = limits_.allowed;
+        old_values_left_ = limits_.old_values;
         steps_ = 0;
         result_.trace.clear();
         std::fill_n(fences_, N, 0);
@@ -454,7 +457,7 @@ private:
 
         const rl::thread_id_t first = search_.iteration_begin(result_.executions);
         alone([this] { program_->begin(); });
-        running_ = first;
+        running_ = result_.failure.empty() ? first : nobody_;
         while (running_ != nobody_) {
             set_running(running_);
             coroutines_[running_]->enter();
@@ -463,13 +466,18 @@ private:
             alone([this] { program_->end(); });
     }
 
+    struct failed_alone {};
+
     // Ordered after everything before it and before everything after it.
     template <class Body>
     void alone(Body body) {
         order_all();
         set_running(0);
         alone_ = true;
-        body();
+        try {
+            body();
+        } catch (const failed_alone&) {
+        }
         alone_ = false;
         order_all();
     }
@@ -648,7 +656,16 @@ private:
         }
     }
 
-    unsigned rand(unsigned limit, rl::sched_type type) override { return search_.rand(limit, type); }
+    // A choice. relacy asks here, too: for each load and each value that it could read, whether to go on to an older.
+    unsigned rand(unsigned limit, rl::sched_type type) override {
+        if (type != rl::sched_type_atomic_load || limits_.old_values == limits::unlimited)
+            return search_.rand(limit, type);
+        if (old_values_left_ == 0)
+            return 0;
+        const unsigned older = search_.rand(limit, type);
+        old_values_left_ -= older;
+        return older;
+    }
     rl::thread_id_t get_thread_count() const override { return N; }
 
     void note(const std::string& what, place at) {
@@ -682,6 +699,7 @@ private:
     program* program_ = nullptr;
     outcome result_;
     chances left_;
+    unsigned old_values_left_ = 0;
     unsigned steps_ = 0;
     rl::thread_id_t running_ = nobody_; // who is to go on
     bool alone_ = false;                // within begin() or end()

@@ -87,6 +87,8 @@ struct mutation {
 
 // What may happen in an execution besides the interleaving, and how often at most.
 struct chances {
+    static constexpr unsigned always = ~0u; // it happens whenever it can
+
     unsigned resched = 0;       // somebody else wants the CPU: need_resched(), an await that is stopped by it
     unsigned off_cpu = 0;       // on_cpu() is false
     unsigned time_out = 0;      // a deadline passes
@@ -98,6 +100,7 @@ struct limits {
     static constexpr unsigned unlimited = ~0u;
 
     unsigned preemptions = unlimited; // at most so many switches away from a thread that could have gone on
+    unsigned old_values = unlimited;  // at most so many loads that do not read the newest value
     chances allowed = {};
     std::uint64_t executions = 3'000'000; // give up after so many
     unsigned steps = 1000;                // operations in one execution; more is a livelock

@@ -214,6 +214,7 @@ struct platform {
         std::uint32_t depth_;
     };
     static queue_node<platform>& node(std::uint32_t code) {
+        check(code != 0 && code <= max_threads * node_depth, "no such queue node");
         return lasting_one<queue_node<platform>, max_threads * node_depth>(code - 1);
     }
 

@@ -57,8 +57,12 @@ std::vector<std::pair<change, const char*>> changes_of(const site& s) {
 std::string bound_of(const limits& bounds, const outcome& result) {
     if (!result.complete)
         return "incomplete";
-    return bounds.preemptions == limits::unlimited ? "complete"
-                                                   : "bound " + std::to_string(bounds.preemptions);
+    std::string text;
+    if (bounds.preemptions != limits::unlimited)
+        text += "preemptions " + std::to_string(bounds.preemptions);
+    if (bounds.old_values != limits::unlimited)
+        text += (text.empty() ? "old values " : ", old values ") + std::to_string(bounds.old_values);
+    return text.empty() ? "complete" : text;
 }
 
 void print_trace(const outcome& result) {
@@ -89,7 +93,7 @@ bool suite::run_scenarios(const std::string& only, std::vector<site>& sites) con
         if (!contains(e.name, only))
             continue;
         const outcome result = explore(*e.what, e.bounds, {}, true);
-        std::printf("    %-60s %u threads  %-10s %10llu executions%s%s\n", e.name.c_str(), e.what->threads(),
+        std::printf("    %-32s %u threads  %-28s %8llu executions%s%s\n", e.name.c_str(), e.what->threads(),
                     result.failure.empty() ? bound_of(e.bounds, result).c_str() : "FAILS",
                     static_cast<unsigned long long>(result.executions), result.failure.empty() ? "" : ": ",
                     result.failure.c_str());

@@ -10,7 +10,6 @@
 
 namespace {
 
-using namespace holdfast;
 using namespace holdfast::model;
 using std::memory_order;
 
