@@ -227,8 +227,10 @@ picoseconds coherence::transfer_time(const line& l, const cpu& c, access kind) c
     const picoseconds fetch = l.sharers.has(c.number) ? 0 : nearest(l.sharers, c);
     if (kind == access::load)
         return fetch;
-    const std::uint32_t others = l.sharers.count() - (l.sharers.has(c.number) ? 1u : 0u);
-    return std::max(fetch, farthest(l.sharers, c)) + others * machine_.invalidate_sharer;
+    picoseconds time = std::max(fetch, farthest(l.sharers, c));
+    if (machine_.invalidate_sharer > 0)
+        time += (l.sharers.count() - (l.sharers.has(c.number) ? 1u : 0u)) * machine_.invalidate_sharer;
+    return time;
 }
 
 picoseconds coherence::nearest(const cpu_set& set, const cpu& c) const {
