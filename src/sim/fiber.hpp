@@ -25,6 +25,7 @@
 #endif
 
 #ifdef HOLDFAST_FIBER_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef HOLDFAST_FIBER_TSAN
@@ -32,6 +33,14 @@
 #endif
 
 namespace holdfast::sim {
+
+// Memory that has been a stack is ordinary memory again. Frames that were never unwound have left their marks with
+// AddressSanitizer, which would take accesses of its next user for accesses to them.
+inline void forget_frames([[maybe_unused]] void* bottom, [[maybe_unused]] std::size_t size) {
+#ifdef HOLDFAST_FIBER_ASAN
+    __asan_unpoison_memory_region(bottom, size);
+#endif
+}
 
 class fiber {
 public:

@@ -46,6 +46,7 @@ memory::memory(std::int64_t line_bytes)
 }
 
 memory::~memory() {
+    forget_frames(stacks_, stacks_used_);
     munmap(lines_, lines_bytes_);
     munmap(region_, region_bytes);
 }
@@ -80,6 +81,7 @@ memory::stack memory::take_stack() {
 }
 
 void memory::return_stack(stack s) {
+    forget_frames(s.bottom, s.size);
     free_stacks_.push_back(s);
 }
 
