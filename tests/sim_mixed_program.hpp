@@ -30,7 +30,7 @@ struct mixed_result {
 
 class mixed_program {
     static constexpr int threads = 14;
-    static constexpr int rounds = 60;
+    static constexpr int rounds = 200;
 
     template <class T>
     using shared = T&;
