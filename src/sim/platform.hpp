@@ -1,11 +1,13 @@
 // The lock platform of the simulated machine: include/holdfast/platform.hpp, kept by the engine.
 //
-// atomic and var are as large as what they hold, so a lock has the layout that it has natively, and its fields share
-// cache lines as they do there. They live in objects of world::make or on threads' stacks. Those on a stack must be
-// aligned to line_size (as MCS nodes are): what else is in a line would depend on the compiler.
+// atomic and var are as large as what they hold, so a lock has the layout that it has natively, and its
+// fields share cache lines as they do there. They live in objects of world::make or on threads' stacks. Those
+// on a stack must be aligned to line_size (as MCS nodes are): what else is in a line would depend on the
+// compiler.
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <holdfast/platform.hpp>
@@ -112,14 +114,21 @@ public:
 
     class deadline {
     public:
+        // Never if it is further away than the clock counts.
         static deadline after(std::chrono::nanoseconds duration) {
-            return deadline(e().clock() + std::max<std::int64_t>(duration.count(), 0) * 1000);
+            const picoseconds now = e().clock();
+            if (duration.count() > (endless - now) / 1000)
+                return never();
+            return deadline(now + std::max<std::int64_t>(duration.count(), 0) * 1000);
         }
-        static deadline never() { return deadline(0); }
-        bool expired() const { return at_ != 0 && e().clock() >= at_; }
-        picoseconds at() const { return at_; } // 0: never
+        static deadline never() { return deadline(endless); }
+        bool expired() const { return e().clock() >= at_; }
+        // As the engine takes it: 0 means never, so the first moment of a run is its second one.
+        picoseconds at() const { return at_ == endless ? 0 : std::max<picoseconds>(at_, 1); }
 
     private:
+        static constexpr picoseconds endless = std::numeric_limits<picoseconds>::max();
+
         explicit deadline(picoseconds at) : at_(at) {}
         picoseconds at_;
     };
