@@ -24,6 +24,8 @@
 
 #include <holdfast/platform.hpp>
 
+#include "workload/program.hpp"
+
 namespace holdfast::conformance {
 
 using namespace std::chrono_literals;
@@ -646,6 +648,186 @@ struct lines {
     [[nodiscard]] bool ok() const { return found.ok(); }
 };
 
+// ---- The contract for programs
+// --------------------------------------------------------------------------------------- A is in the
+// concept. Each of these runs within a program of W and says whether all was well.
+
+template <class W>
+struct spawn_and_join {
+    static constexpr const char* name = "B_threads_run_and_are_waited_for";
+    static bool run() {
+        auto& sum = W::template make<typename W::platform::template atomic<std::uint32_t>>(0u);
+        auto& plain = W::template make<typename W::platform::template var<int>>(0);
+        typename W::thread threads[3];
+        for (auto& thread : threads)
+            thread = W::spawn([&sum] { sum.fetch_add(1, relaxed); });
+        for (auto& thread : threads)
+            W::join(thread);
+        typename W::thread last = W::spawn([&plain] { plain.set(42); });
+        W::join(last);
+        return sum.load(relaxed) == 3 && plain.get() == 42;
+    }
+};
+
+template <class W>
+struct pinning {
+    static constexpr const char* name = "C_pinned_threads_stay_where_they_are";
+    static bool run() {
+        if (W::cpu_count() == 0)
+            return false;
+        // Each thread's CPU, and whether it has always been that.
+        auto& moved = W::template make<typename W::platform::template atomic<std::uint32_t>>(0u);
+        auto& first = W::template make<typename W::platform::template atomic<std::uint32_t>>(0u);
+        auto& last = W::template make<typename W::platform::template atomic<std::uint32_t>>(0u);
+        const auto stay = [&moved](auto& at) {
+            at.store(W::platform::cpu(), relaxed);
+            for (int i = 0; i < 10; ++i) {
+                W::compute(1us, cpu_mode::user);
+                W::sleep(1us);
+                if (W::platform::cpu() != at.load(relaxed))
+                    moved.store(1, relaxed);
+            }
+        };
+        typename W::thread threads[] = {W::spawn_on(0, [&] { stay(first); }), W::spawn([&] {
+                                            W::pin(W::cpu_count() - 1);
+                                            stay(last);
+                                        })};
+        for (auto& thread : threads)
+            W::join(thread);
+        const bool differ = first.load(relaxed) != last.load(relaxed);
+        return moved.load(relaxed) == 0 && differ == (W::cpu_count() > 1);
+    }
+};
+
+template <class W>
+struct computing {
+    static constexpr const char* name = "D_computing_takes_its_time";
+    static bool run() {
+        const auto begin = W::now();
+        for (int i = 0; i < 1000; ++i)
+            W::compute(1us, i % 2 == 0 ? cpu_mode::user : cpu_mode::system);
+        const auto middle = W::now();
+        W::compute(2ms, cpu_mode::user);
+        W::compute(0ns, cpu_mode::system);
+        // Real clocks differ a little in what they call a second, and a CPU may be faster now than it was.
+        return middle - begin >= 500us && W::now() - middle >= 1900us;
+    }
+};
+
+template <class W>
+struct sleeping {
+    static constexpr const char* name = "E_sleeping_is_not_shorter_than_asked_for";
+    static bool run() {
+        const auto begin = W::now();
+        W::sleep(0ns);
+        W::sleep(2ms);
+        return begin >= 0ns && W::now() - begin >= 2ms;
+    }
+};
+
+template <class W>
+struct drawing {
+    static constexpr const char* name = "F_random_numbers_are_in_range_and_differ_between_threads";
+    static bool run() {
+        auto& words = W::template make<std::array<std::uint64_t, 2>>();
+        typename W::thread threads[] = {
+            W::spawn([&words] { words[0] = W::random().below(std::uint64_t{1} << 62); }),
+            W::spawn([&words] { words[1] = W::random().below(std::uint64_t{1} << 62); })};
+        for (auto& thread : threads)
+            W::join(thread);
+        unsigned seen = 0;
+        for (int i = 0; i < 200; ++i) {
+            const std::uint64_t drawn = W::random().below(3);
+            if (drawn >= 3)
+                return false;
+            seen |= 1u << drawn;
+        }
+        return seen == 7 && words[0] != words[1] && W::random().below(1) == 0;
+    }
+};
+
+template <class W>
+struct making {
+    static constexpr const char* name = "G_made_objects_are_constructed_and_each_in_its_place";
+    struct pair {
+        pair(int a, int b) : sum(a + b) {}
+        pair(const pair&) = delete;
+        int sum;
+    };
+    static bool run() {
+        auto& first = W::template make<pair>(1, 2);
+        auto& second = W::template make<pair>(3, 4);
+        auto& near = W::template make_near<pair>(5, 6);
+        return first.sum == 3 && second.sum == 7 && near.sum == 11 && &first != &second && &near != &first &&
+               &near != &second;
+    }
+};
+
+template <class W>
+struct transferring {
+    static constexpr const char* name = "H_transfers_take_latency_and_queue_at_the_limits";
+    static bool run() {
+        auto& slow = W::template make<typename W::device>(device_limits{.latency = 2ms});
+        auto begin = W::now();
+        slow.transfer(4096);
+        if (W::now() - begin < 2ms)
+            return false;
+        // Four transfers, begun at most every millisecond.
+        auto& few = W::template make<typename W::device>(device_limits{.iops = 1000});
+        begin = W::now();
+        typename W::thread threads[4];
+        for (auto& thread : threads)
+            thread = W::spawn([&few] { few.transfer(1); });
+        for (auto& thread : threads)
+            W::join(thread);
+        if (W::now() - begin < 3ms)
+            return false;
+        auto& narrow = W::template make<typename W::device>(device_limits{.bytes_per_second = 1'000'000});
+        begin = W::now();
+        narrow.transfer(1000);
+        narrow.transfer(1000);
+        return W::now() - begin >= 2ms;
+    }
+};
+
+template <class W>
+struct shooting_down {
+    static constexpr const char* name = "I_shootdowns_return_whoever_runs";
+    static bool run() {
+        auto& done = W::template make<typename W::platform::template atomic<std::uint32_t>>(0u);
+        typename W::thread other = W::spawn([&done] {
+            while (done.load(relaxed) == 0)
+                W::compute(1us, cpu_mode::user);
+        });
+        for (int i = 0; i < 10; ++i)
+            W::shootdown();
+        done.store(1, relaxed);
+        W::join(other);
+        return true;
+    }
+};
+
+template <class W>
+struct counting {
+    static constexpr const char* name = "J_counters_sum_up_what_all_threads_add";
+    static bool run() {
+        auto& counter = W::template make<typename W::counter>();
+        if (counter.value() != 0)
+            return false;
+        typename W::thread threads[3];
+        for (auto& thread : threads) {
+            thread = W::spawn([&counter] {
+                for (int i = 0; i < 100; ++i)
+                    counter.add(2);
+            });
+        }
+        for (auto& thread : threads)
+            W::join(thread);
+        counter.add(1);
+        return counter.value() == 601;
+    }
+};
+
 // ---- The lists
 // -------------------------------------------------------------------------------------------------------
 
@@ -659,6 +841,10 @@ using lock_scenarios =
 
 template <class P, template <class...> class List = std::tuple>
 using timed_scenarios = List<await_until<P>, park_until<P>, deadlines<P>>;
+
+template <class W, template <class...> class List = std::tuple>
+using program_scenarios = List<spawn_and_join<W>, pinning<W>, computing<W>, sleeping<W>, drawing<W>,
+                               making<W>, transferring<W>, shooting_down<W>, counting<W>>;
 
 // Calls run.template operator()<Scenario>() for each scenario of a list.
 template <class... Scenario, class Run>

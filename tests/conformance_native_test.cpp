@@ -1,10 +1,12 @@
-// The real machine keeps the contract for locks.
+// The real machine keeps both contracts.
 #include "conformance.hpp"
 
 #include <thread>
 #include <vector>
 
 #include <holdfast/native/native.hpp>
+
+#include "workload/native_world.hpp"
 
 #include <gtest/gtest.h>
 
@@ -46,6 +48,16 @@ using timed_scenarios = conformance::timed_scenarios<native, testing::Types>;
 TYPED_TEST_SUITE(conformance_native_timed, timed_scenarios, names);
 TYPED_TEST(conformance_native_timed, holds) {
     run_on_threads<TypeParam>(20);
+}
+
+template <class Scenario>
+class conformance_native_world : public testing::Test {};
+using program_scenarios = conformance::program_scenarios<native_world, testing::Types>;
+TYPED_TEST_SUITE(conformance_native_world, program_scenarios, names);
+TYPED_TEST(conformance_native_world, holds) {
+    bool ok = false;
+    native_world::run(1, [&ok] { ok = TypeParam::run(); });
+    EXPECT_TRUE(ok) << TypeParam::name;
 }
 
 } // namespace
