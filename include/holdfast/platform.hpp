@@ -100,14 +100,34 @@ enum class event : std::uint8_t {
     lock_use_node2, // qspinlock: queued with the context's second node (third, fourth)
     lock_use_node3,
     lock_use_node4,
-    lock_no_node, // qspinlock: no node left, spun on the word
+    lock_no_node,        // qspinlock: no node left, spun on the word
+    rwsem_sleep_reader,  // rwsem: a reader slept
+    rwsem_sleep_writer,  //   a writer slept
+    rwsem_wake_reader,   //   a reader was woken
+    rwsem_wake_writer,   //   a writer was woken
+    rwsem_opt_lock,      //   a write lock got by optimistic spinning
+    rwsem_opt_fail,      //   optimistic spinning that got nothing
+    rwsem_opt_nospin,    //   optimistic spinning refused, as readers have held the lock for long
+    rwsem_rlock,         //   read locks got by the slow path
+    rwsem_rlock_steal,   //     without queueing, from waiters
+    rwsem_rlock_fast,    //     by a first reader for others behind it
+    rwsem_rlock_fail,    //   read locks given up
+    rwsem_rlock_handoff, //   hand-offs asked for by readers
+    rwsem_wlock,         //   write locks got by the slow path
+    rwsem_wlock_fail,    //   write locks given up
+    rwsem_wlock_handoff, //   hand-offs asked for by writers
 };
-inline constexpr std::size_t event_count = 6;
+inline constexpr std::size_t event_count = 21;
 
 // The kernel's name of an event.
 constexpr const char* name_of(event e) {
-    constexpr const char* names[event_count] = {"lock_pending",   "lock_slowpath",  "lock_use_node2",
-                                                "lock_use_node3", "lock_use_node4", "lock_no_node"};
+    constexpr const char* names[event_count] = {
+        "lock_pending",       "lock_slowpath",       "lock_use_node2",     "lock_use_node3",
+        "lock_use_node4",     "lock_no_node",        "rwsem_sleep_reader", "rwsem_sleep_writer",
+        "rwsem_wake_reader",  "rwsem_wake_writer",   "rwsem_opt_lock",     "rwsem_opt_fail",
+        "rwsem_opt_nospin",   "rwsem_rlock",         "rwsem_rlock_steal",  "rwsem_rlock_fast",
+        "rwsem_rlock_fail",   "rwsem_rlock_handoff", "rwsem_wlock",        "rwsem_wlock_fail",
+        "rwsem_wlock_handoff"};
     return names[static_cast<std::size_t>(e)];
 }
 

@@ -330,8 +330,8 @@ void engine::enter(cpu& c, picoseconds now) {
 
 std::uint64_t engine::start_timer(timer::kind what, picoseconds time, std::uint32_t index) {
     timers_.push({time, ++timers_started_, what, index});
-    if (what == timer::kind::thread)
-        ++thread_timers_;
+    if (what == timer::kind::thread || what == timer::kind::slice)
+        ++pending_changes_;
     update_timer_key();
     return timers_started_;
 }
@@ -344,7 +344,7 @@ void engine::update_timer_key() {
 void engine::fire(const timer& t) {
     switch (t.what) {
     case timer::kind::thread: {
-        --thread_timers_;
+        --pending_changes_;
         thread& who = *threads_[t.index - 1];
         if (who.timer != t.order)
             break; // it has gone on without
@@ -359,6 +359,7 @@ void engine::fire(const timer& t) {
     }
     case timer::kind::slice: {
         cpu& c = cpus_[t.index];
+        --pending_changes_;
         if (c.slice != t.order)
             break;
         c.slice = 0;
@@ -371,7 +372,7 @@ void engine::fire(const timer& t) {
     case timer::kind::tick:
     case timer::kind::balance:
     case timer::kind::swap:
-        if (events_queue_.first() == event_key::never && thread_timers_ == 0)
+        if (events_queue_.first() == event_key::never && pending_changes_ == 0)
             give_up("deadlock");
         if (t.what == timer::kind::tick) {
             cpu& c = cpus_[t.index];

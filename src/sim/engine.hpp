@@ -240,7 +240,7 @@ private:
     std::uint64_t timer_key_ = event_key::never;
     std::uint64_t horizon_key_ = event_key::never; // the next timer or the run's limit
     std::uint64_t timers_started_ = 0;
-    std::uint64_t thread_timers_ = 0; // of those waiting, how many concern a thread
+    std::uint64_t pending_changes_ = 0; // timers waiting that are not periodic
     std::exception_ptr failure_;
     std::vector<owned> owned_;
     void* queue_nodes_ = nullptr;
