@@ -3,6 +3,8 @@
 
 #include "sim_support.hpp"
 
+#include <type_traits>
+
 #include <gtest/gtest.h>
 
 namespace holdfast::sim {
@@ -15,14 +17,36 @@ struct names {
     }
 };
 
-// Small machines of different shapes: each seed places threads differently and gives them another order.
+// Small machines of different shapes: each seed places threads differently and gives them another order. In the last
+// two, hardware threads take turns on a core, and all threads on the one CPU.
 std::vector<machine> machines() {
-    return {memory_machine(1, 2), memory_machine(2, 2, 2), memory_machine(4, 8)};
+    machine turns = memory_machine(2, 1, 2);
+    turns.sharing = smt::switch_on_event;
+    turns.pausing = pause_kind::switch_thread;
+    turns.smt_quantum = 3 * us;
+    turns.smt_switch = 9 * ns;
+    turns.pause = 40 * ns;
+    turns.placing = placement::random;
+    turns.rmw_always_fences = 1;
+    turns.fence = 10 * ns;
+    turns.tick = 50 * us;
+    turns.tick_cost = 2 * us;
+    turns.merge = read_merge::socket;
+    machine crowded = memory_machine(1, 1);
+    crowded.slice = 20 * us;
+    crowded.wakeup_granularity = 5 * us;
+    crowded.context_switch = 1 * us;
+    crowded.wakeup_latency = 2 * us;
+    return {memory_machine(1, 2), memory_machine(2, 2, 2), memory_machine(4, 8), turns, crowded};
 }
 
 template <class Scenario>
 void run_simulated() {
+    // With preemption disabled, two that wait for each other need two CPUs.
+    constexpr bool need_two = std::is_same_v<Scenario, conformance::others_nodes<P>>;
     for (const machine& m : machines()) {
+        if (need_two && m.cpus() < 2)
+            continue;
         for (std::uint64_t seed = 1; seed <= 10; ++seed) {
             bool ok = false;
             run({&m, seed, 10'000 * ms}, [&ok] {
