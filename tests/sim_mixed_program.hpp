@@ -3,7 +3,6 @@
 
 #include <array>
 
-#include <holdfast/lockref.hpp>
 #include <holdfast/mcs_lock.hpp>
 #include <holdfast/qspinlock.hpp>
 #include <holdfast/ticket_lock.hpp>
@@ -40,7 +39,7 @@ class mixed_program {
     shared<ticket_lock<P>> ticket_ = W::make<ticket_lock<P>>();
     shared<mcs_lock<P>> mcs_ = W::make<mcs_lock<P>>();
     shared<qspinlock<P>> queued_ = W::make<qspinlock<P>>();
-    shared<lockref<P>> reference_ = W::make<lockref<P>>(1);
+    shared<P::atomic<std::uint32_t>> count_ = W::make<P::atomic<std::uint32_t>>(0u);
     shared<number> by_ticket_ = W::make_near<number>(0);
     shared<number> by_mcs_ = W::make_near<number>(0);
     shared<number> by_queue_ = W::make_near<number>(0);
@@ -57,6 +56,13 @@ class mixed_program {
         ++result_.sections;
         n.set(n.get() + 1);
         compute(300, cpu_mode::system);
+    }
+
+    void compare_and_exchange() {
+        const P::frame here("compare_and_exchange");
+        std::uint32_t value = count_.load(relaxed);
+        while (!count_.compare_exchange_strong(value, value + 1, relaxed, relaxed))
+            P::pause();
     }
 
     void step(std::uint64_t what) {
@@ -95,10 +101,8 @@ class mixed_program {
             queued_.unlock();
             break;
         case 9:
-            for (int i = 0; i < 20; ++i) {
-                reference_.get();
-                reference_.put();
-            }
+            for (int i = 0; i < 20; ++i)
+                compare_and_exchange();
             break;
         case 10: {
             const auto until = P::deadline::after(40us);
