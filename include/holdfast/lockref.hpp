@@ -135,14 +135,15 @@ private:
     }
 
     // The same for the holder of the lock.
-    template <std::memory_order Order, class Allowed>
+    template <class Allowed>
     bool update_locked(Allowed allowed, std::int32_t step) {
         word value = word_.load(std::memory_order_relaxed);
         do {
             if (!allowed(count_of(value)))
                 return false;
-        } while (!word_.compare_exchange_weak(value, with_count(value, count_of(value) + step), Order,
-                                              std::memory_order_relaxed));
+            // relaxed: the lock orders.
+        } while (!word_.compare_exchange_weak(value, with_count(value, count_of(value) + step),
+                                              std::memory_order_relaxed, std::memory_order_relaxed));
         return true;
     }
 
@@ -154,7 +155,7 @@ private:
                 return result == outcome::done;
         }
         lock();
-        const bool changed = update_locked<Order>(allowed, step);
+        const bool changed = update_locked(allowed, step);
         unlock();
         return changed;
     }
@@ -167,7 +168,7 @@ private:
                 return true;
         }
         lock();
-        if (!update_locked<Order>(allowed, step))
+        if (!update_locked(allowed, step))
             return false;
         unlock();
         return true;

@@ -750,7 +750,8 @@ const char* name_of(operation o) {
                                      "compare_exchange_weak",
                                      "compare_exchange_strong",
                                      "await",
-                                     "fence"};
+                                     "fence",
+                                     "unpark"};
     return names[static_cast<std::size_t>(o)];
 }
 

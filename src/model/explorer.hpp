@@ -55,6 +55,7 @@ enum class operation : std::uint8_t {
     compare_exchange_strong,
     await,
     fence,
+    unpark,
 };
 const char* name_of(operation);
 const char* name_of(std::memory_order);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -27,8 +26,10 @@ std::string function_name(const char* name) {
     return std::string(view.substr(0, view.find('<')));
 }
 
-// The orders before and after, as "acquire -> relaxed".
+// What can be done to a site, and its name: the orders before and after, as "acquire -> relaxed".
 std::vector<std::pair<change, const char*>> changes_of(const site& s) {
+    if (s.what == operation::unpark) // whose order is the platform's
+        return {{change::drop_write, "dropped"}};
     std::vector<std::pair<change, const char*>> list;
     switch (s.order) {
     case std::memory_order_acquire:
@@ -54,9 +55,7 @@ std::vector<std::pair<change, const char*>> changes_of(const site& s) {
     return list;
 }
 
-std::string bound_of(const limits& bounds, const outcome& result) {
-    if (!result.complete)
-        return "incomplete";
+std::string bound_of(const limits& bounds) {
     std::string text;
     if (bounds.preemptions != limits::unlimited)
         text += "preemptions " + std::to_string(bounds.preemptions);
@@ -74,11 +73,13 @@ void print_trace(const outcome& result) {
 
 int suite::run(int argc, char** argv) {
     std::string scenario, mutant;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (std::strcmp(argv[i], "--scenario") == 0)
-            scenario = argv[i + 1];
-        else if (std::strcmp(argv[i], "--mutant") == 0)
-            mutant = argv[i + 1];
+    for (int i = 1; i < argc; i += 2) {
+        const std::string_view option = argv[i];
+        if (i + 1 == argc || (option != "--scenario" && option != "--mutant")) {
+            std::fprintf(stderr, "usage: %s [--scenario TEXT] [--mutant TEXT]\n", argv[0]);
+            return 2;
+        }
+        (option == "--scenario" ? scenario : mutant) = argv[i + 1];
     }
     std::vector<site> sites;
     if (!run_scenarios(scenario, sites))
@@ -93,13 +94,14 @@ bool suite::run_scenarios(const std::string& only, std::vector<site>& sites) con
         if (!contains(e.name, only))
             continue;
         const outcome result = explore(*e.what, e.bounds, {}, true);
-        std::printf("    %-32s %u threads  %-28s %8llu executions%s%s\n", e.name.c_str(), e.what->threads(),
-                    result.failure.empty() ? bound_of(e.bounds, result).c_str() : "FAILS",
-                    static_cast<unsigned long long>(result.executions), result.failure.empty() ? "" : ": ",
-                    result.failure.c_str());
+        const bool passed = result.complete;
+        std::printf("    %u threads  %-28s %8llu executions  %s%s%s\n", e.what->threads(),
+                    passed ? bound_of(e.bounds).c_str() : "FAILS",
+                    static_cast<unsigned long long>(result.executions), e.name.c_str(), passed ? "" : ": ",
+                    result.failure.empty() && !passed ? "too many executions" : result.failure.c_str());
         print_trace(result);
         std::fflush(stdout);
-        good = good && result.failure.empty();
+        good = good && passed;
         for (const site& s : result.sites) {
             if (std::find(sites.begin(), sites.end(), s) == sites.end())
                 sites.push_back(s);
@@ -132,23 +134,28 @@ std::vector<suite::named_mutation> suite::mutants_of(std::vector<site> sites) co
     return list;
 }
 
+const suite::entry* suite::catcher_of(const mutation& mutant, bool with_trace, outcome& result) const {
+    for (const entry& e : scenarios_) {
+        result = explore(*e.what, e.bounds, mutant, with_trace);
+        if (!result.failure.empty())
+            return &e;
+    }
+    return nullptr;
+}
+
 bool suite::run_mutants(const std::string& only, const std::vector<site>& sites) {
+    const std::vector<named_mutation> mutants = mutants_of(sites);
+    if (mutants.empty() && survivors_.empty())
+        return true;
     std::printf("mutants of %s\n", header_.c_str());
     unsigned total = 0, caught = 0, argued = 0;
     bool good = true;
-    for (const named_mutation& m : mutants_of(sites)) {
+    for (const named_mutation& m : mutants) {
         if (!contains(m.name, only))
             continue;
         ++total;
         outcome result;
-        const entry* by = nullptr;
-        for (const entry& e : scenarios_) {
-            result = explore(*e.what, e.bounds, m.what, !only.empty());
-            if (!result.failure.empty()) {
-                by = &e;
-                break;
-            }
-        }
+        const entry* by = catcher_of(m.what, !only.empty(), result);
         const auto argument = std::find_if(survivors_.begin(), survivors_.end(),
                                            [&](const survivor& s) { return s.mutant == m.name; });
         const bool expected = argument != survivors_.end();

@@ -10,7 +10,7 @@
 //         void end() { check(sum.get() == 2, "a section was lost"); } // optional: after all threads
 //     };
 //
-// run() first explores every scenario, and all must pass. Then it judges the scenarios: it weakens each memory order in the
+// run() first explores every scenario; each must pass, and come to an end within its limits. Then it judges the scenarios: it weakens each memory order in the
 // lock's header by one step, and drops each write, one at a time, and runs the scenarios again until one fails. A
 // mutant that survives them all needs an argument why it is as good as the original (survives()); without one, or with one
 // for a mutant that is caught, the test fails.
@@ -82,6 +82,8 @@ private:
 
     bool run_scenarios(const std::string& only, std::vector<site>& sites) const;
     bool run_mutants(const std::string& only, const std::vector<site>& sites);
+    // The first scenario that fails with the mutant, and how; nullptr: it survives.
+    const entry* catcher_of(const mutation& mutant, bool with_trace, outcome& result) const;
     std::vector<named_mutation> mutants_of(std::vector<site> sites) const;
 
     std::string header_;
