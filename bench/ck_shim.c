@@ -1,0 +1,25 @@
+#include "ck_shim.h"
+
+#ifdef HOLDFAST_HAVE_CK
+#include <ck_spinlock.h>
+
+_Static_assert(sizeof(ck_spinlock_ticket_t) <= sizeof(struct shim_ck_ticket), "room for the lock");
+_Static_assert(sizeof(ck_spinlock_mcs_context_t) <= sizeof(struct shim_ck_mcs_node), "room for the node");
+
+void shim_ck_ticket_init(struct shim_ck_ticket* lock) {
+    ck_spinlock_ticket_init((ck_spinlock_ticket_t*)lock);
+}
+void shim_ck_ticket_lock(struct shim_ck_ticket* lock) {
+    ck_spinlock_ticket_lock((ck_spinlock_ticket_t*)lock);
+}
+void shim_ck_ticket_unlock(struct shim_ck_ticket* lock) {
+    ck_spinlock_ticket_unlock((ck_spinlock_ticket_t*)lock);
+}
+
+void shim_ck_mcs_lock(struct shim_ck_mcs* lock, struct shim_ck_mcs_node* node) {
+    ck_spinlock_mcs_lock((ck_spinlock_mcs_t*)&lock->tail, (ck_spinlock_mcs_context_t*)node);
+}
+void shim_ck_mcs_unlock(struct shim_ck_mcs* lock, struct shim_ck_mcs_node* node) {
+    ck_spinlock_mcs_unlock((ck_spinlock_mcs_t*)&lock->tail, (ck_spinlock_mcs_context_t*)node);
+}
+#endif
