@@ -1,5 +1,5 @@
-// Machine files: a machine of machine.hpp as TOML, each number with where it comes from. docs/machines.md describes
-// them for those who write one.
+// Machine files: a machine of machine.hpp as TOML, each number with where it comes from. docs/machines.md
+// describes them for those who write one.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace holdfast::sim {
 // The key of the one parameter that is a matrix and so has no row in parameters().
 inline constexpr std::string_view socket_matrix_key = "coherence.socket_matrix_ns";
 
-// The machine of a file that anybody may have written. Throws file_error if it can't be read or is not a machine.
+// The machine of a file that anybody may have written. Throws file_error if it can't be read or is not a
+// machine.
 machine read_machine(const std::filesystem::path& path);
 
 // The same from a text; errors name it `file`.

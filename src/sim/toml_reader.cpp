@@ -46,7 +46,8 @@ bool has_control_character(std::string_view text) {
 } // namespace
 
 toml_document::toml_document(std::string file_name, std::string_view text) : file(std::move(file_name)) {
-    // toml++ 3.3 is undefined on some letters beyond ASCII where they don't belong, such as an accent outside of quotes.
+    // toml++ 3.3 is undefined on some letters beyond ASCII where they don't belong, such as an accent outside
+    // of quotes.
     const auto beyond_ascii = std::find_if(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; });
     if (beyond_ascii != text.end()) {
         throw file_error(fmt::format("{}:{}: is not ASCII here; data files are plain ASCII", printable(file),

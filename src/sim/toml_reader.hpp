@@ -1,5 +1,5 @@
-// Strict reading of TOML: every key is known or an error, every value has its type and bounds, and every error is one
-// line that names the file, the line, the key and the mend.
+// Strict reading of TOML: every key is known or an error, every value has its type and bounds, and every
+// error is one line that names the file, the line, the key and the mend.
 //
 // A reader stands for one table. Whoever reads one says first which keys it may have: only().
 #pragma once
@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-// Some malformed texts ("[=]") only meet an assertion in toml++ 3.3, and an untrusted file must not end the program.
+// Some malformed texts ("[=]") only meet an assertion in toml++ 3.3, and an untrusted file must not end the
+// program.
 namespace holdfast {
 struct toml_assertion {};
 constexpr void toml_assert(bool holds) {
@@ -47,8 +48,8 @@ public:
     // Throws file_error, suggesting a known key, if the table has one that is not among `known`.
     void only(const std::vector<std::string>& known) const;
 
-    // Each takes a key that must be there unless has() was asked, and throws file_error if it is not, if it has
-    // another type, or is out of bounds.
+    // Each takes a key that must be there unless has() was asked, and throws file_error if it is not, if it
+    // has another type, or is out of bounds.
     std::string text(std::string_view key) const; // a non-empty line, without control characters
     bool flag(std::string_view key) const;
     double number(std::string_view key) const; // a finite number
@@ -65,7 +66,8 @@ public:
     // The keys in the order in which the file has them.
     std::vector<std::string> keys() const;
 
-    // Throws file_error about a key of this table, or about the table if it has no such key; an empty key is the table.
+    // Throws file_error about a key of this table, or about the table if it has no such key; an empty key is
+    // the table.
     [[noreturn]] void fail(std::string_view key, std::string_view wrong) const;
 
 private:

@@ -1,0 +1,164 @@
+// The program as a user meets it: exit statuses, one line for each mistake, no output where there is an
+// error, and JSON that is there as a whole or not at all.
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/data_files.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct outcome {
+    int status = -1;
+    std::string out;
+    std::string error;
+};
+
+class cli : public testing::Test {
+protected:
+    void SetUp() override {
+        program_ = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "holdfast";
+        ASSERT_TRUE(fs::exists(program_)) << program_ << " is not built: build the target `program`";
+        std::string pattern = (fs::temp_directory_path() / "holdfast-cli-XXXXXX").string();
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+        folder_ = pattern;
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    outcome run(const std::string& arguments, const std::string& environment = "") {
+        const std::string errors = (folder_ / "stderr").string();
+        const std::string command = fmt::format("cd {} && {} {} {} 2>{}", folder_.string(), environment,
+                                                program_.string(), arguments, errors);
+        outcome result;
+        std::FILE* const pipe = popen(command.c_str(), "r");
+        std::array<char, 4096> buffer{};
+        while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
+            result.out.append(buffer.data(), n);
+        const int status = pclose(pipe);
+        result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        result.error = holdfast::read_text(errors);
+        return result;
+    }
+
+    fs::path program_;
+    fs::path folder_;
+};
+
+// Two seeds of the smallest experiment.
+constexpr const char* quick = "replay lockref --only s390 --runs 1";
+
+TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
+    const struct {
+        const char* arguments;
+        const char* error;
+    } mistakes[] = {
+        {"", "subcommand is required"},
+        {"replya", "there is no verb 'replya'; did you mean 'replay'?"},
+        {"xyzzy", "there is no verb 'xyzzy'; there are: replay"},
+        {"replay lokref", "cases/lokref.toml: no such file; did you mean 'lockref'?"},
+        {"replay ./none.toml", "./none.toml: No such file or directory"},
+        {"replay lockref --scale big", "--scale: big not in {default,full}"},
+        {"replay lockref --runs 0", "--runs: "},
+        {"replay lockref --runs x", "--runs"},
+        {"replay lockref --only s930", "did you mean 's390'?"},
+        {"replay lockref --machine itanum-4s", "did you mean 'itanium-4s'?"},
+        {"replay lockref --machine ./bad.toml", "./bad.toml:1: "},
+        {"replay lockref --frobnicate", "--frobnicate"},
+        {"replay lockref --platform native --sensitivity", "drop them or --platform native"},
+        {"replay lockref --json /nowhere/x.json",
+         "/nowhere/x.json: can't be written: No such file or directory"},
+        {"replay lockref --json .", ".: can't be written: Is a directory"},
+        {"machines tinny", "machines/tinny.toml: no such file; did you mean 'tiny'?"},
+        {"bench smi", "there is no bench 'smi'; did you mean 'sim'?"},
+    };
+    std::FILE* const bad = std::fopen((folder_ / "bad.toml").c_str(), "w");
+    ASSERT_NE(bad, nullptr);
+    std::fputs("name = ", bad);
+    std::fclose(bad);
+    for (const auto& m : mistakes) {
+        const outcome o = run(m.arguments);
+        EXPECT_EQ(o.status, 2) << m.arguments;
+        EXPECT_EQ(o.out, "") << m.arguments;
+        EXPECT_NE(o.error.find(m.error), std::string::npos) << m.arguments << " gives: " << o.error;
+        EXPECT_EQ(o.error.find('\n'), o.error.size() - 1) << m.arguments << " gives: " << o.error;
+    }
+}
+
+TEST_F(cli, help_has_an_example_for_each_verb) {
+    for (const char* verb : {"", "replay", "machines", "bench"}) {
+        const outcome o = run(fmt::format("{} --help", verb));
+        EXPECT_EQ(o.status, 0);
+        EXPECT_NE(o.out.find("Example: holdfast"), std::string::npos) << verb;
+        EXPECT_EQ(o.error, "");
+    }
+    EXPECT_EQ(run("--version").out.find("holdfast "), 0u);
+}
+
+TEST_F(cli, machines_are_listed_and_explained) {
+    const outcome list = run("machines");
+    EXPECT_EQ(list.status, 0);
+    EXPECT_NE(list.out.find("s390-lpar"), std::string::npos);
+    const outcome one = run("machines itanium-4s");
+    EXPECT_NE(one.out.find("coherence.transfer_remote_ns = "), std::string::npos);
+    EXPECT_EQ(one.out.find('\x1b'), std::string::npos);
+    const json all = json::parse(run("machines --json -").out);
+    EXPECT_GE(all["machines"].size(), 4u);
+    const json explained = json::parse(run("machines tiny --json -").out);
+    EXPECT_EQ(explained["machines"][0]["parameters"][0]["key"], "topology.sockets");
+    EXPECT_EQ(explained["machines"][0]["parameters"][0]["assumed"], "the smallest");
+}
+
+TEST_F(cli, data_is_found_without_help_in_a_checkout) {
+    EXPECT_EQ(run("machines tiny", "env -u HOLDFAST_DATA").status, 0);
+    const outcome none = run("machines tiny", "env HOLDFAST_DATA=/nowhere");
+    EXPECT_EQ(none.status, 0); // the checkout is looked in, too
+}
+
+TEST_F(cli, a_replay_gives_tables_or_json) {
+    const outcome table = run(fmt::format("{} --json r.json", quick));
+    EXPECT_TRUE(table.status == 0 || table.status == 1) << table.error;
+    EXPECT_NE(table.out.find("s390.cas_pause/lock"), std::string::npos);
+    EXPECT_EQ(table.error, "");
+    const std::string file = holdfast::read_text(folder_ / "r.json");
+    const outcome piped = run(fmt::format("{} --jobs 1 --json -", quick));
+    EXPECT_EQ(piped.out, file);
+    EXPECT_EQ(piped.status, table.status);
+    const json all = json::parse(file);
+    EXPECT_TRUE(all.contains("holdfast"));
+    EXPECT_EQ(all["cases"][0]["case"], "lockref");
+    // Nothing is left of the way there.
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+        EXPECT_NE(entry.path().extension(), ".tmp");
+}
+
+TEST_F(cli, the_status_is_1_only_for_a_miss) {
+    for (const char* arguments : {quick, "replay lockref --only ia64 --runs 2"}) {
+        const outcome o = run(fmt::format("{} --json -", arguments));
+        bool missed = false;
+        const json all = json::parse(o.out);
+        for (const json& entry : all["cases"]) {
+            for (const json& check : entry["checks"])
+                missed |= check["verdict"] == "miss";
+        }
+        EXPECT_EQ(o.status, missed ? 1 : 0) << arguments;
+    }
+}
+
+TEST_F(cli, output_that_can_t_be_written_is_an_error) {
+    const outcome o = run("machines >/dev/full");
+    EXPECT_EQ(o.status, 2);
+    EXPECT_NE(o.error.find("standard output: can't be written"), std::string::npos);
+}
+
+} // namespace
