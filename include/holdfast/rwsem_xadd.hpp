@@ -16,7 +16,7 @@
 // A reader adds `active` and has the lock if the sum is positive. A writer adds `waiting + active` and has it if the
 // sum is just that. Who fails goes to the slow path: it takes wait_lock, joins the list (the first adds `waiting`), and
 // sleeps. Readers at the head are granted the lock by the waker, in one batch up to the next writer: it adds their
-// biases, then clears `waiter::thread`, then wakes. A writer at the head is only woken, and competes.
+// biases, then grants (wait_list.hpp), then wakes. A writer at the head is only woken, and competes.
 //
 // Optimistic spinning (since 3.16): a writer that fails may spin instead of sleeping, one at a time (osq.hpp) while the
 // owner runs, and take the lock past the waiters when it comes free. Writers record themselves as owner; readers
@@ -30,6 +30,7 @@
 #include <holdfast/cancel_token.hpp>
 #include <holdfast/osq.hpp>
 #include <holdfast/ticket_lock.hpp>
+#include <holdfast/wait_list.hpp>
 
 namespace holdfast {
 
@@ -154,7 +155,7 @@ public:
         const bias left = count_.fetch_sub(waiting, std::memory_order_acq_rel) - waiting;
         if (left < 0) {
             wait_lock_.lock();
-            if (head_.get() != nullptr)
+            if (!waiters_.empty())
                 wake_readers(true);
             wait_lock_.unlock();
         }
@@ -166,12 +167,8 @@ public:
     }
 
 private:
-    // A thread in the wait list, on its own stack. The links and `writes` belong to wait_lock.
-    struct alignas(P::line_size) waiter {
-        explicit waiter(bool writing) : thread(P::self()), writes(writing) {}
-        typename P::template atomic<thread_id> thread; // nobody: granted, and the waiter may be gone
-        typename P::template var<waiter*> next{nullptr};
-        typename P::template var<waiter*> previous{nullptr};
+    struct waiter : waiter_base<P, waiter> {
+        explicit waiter(bool writing) : writes(writing) {}
         typename P::template var<bool> writes;
     };
 
@@ -185,29 +182,6 @@ private:
             owner_.store(nobody, std::memory_order_relaxed);
     }
 
-    void append(waiter& w) {
-        waiter* const last = tail_.get();
-        w.previous.set(last);
-        if (last == nullptr)
-            head_.set(&w);
-        else
-            last->next.set(&w);
-        tail_.set(&w);
-    }
-
-    void remove(waiter& w) {
-        waiter* const before = w.previous.get();
-        waiter* const after = w.next.get();
-        if (before == nullptr)
-            head_.set(after);
-        else
-            before->next.set(after);
-        if (after == nullptr)
-            tail_.set(before);
-        else
-            after->previous.set(before);
-    }
-
     [[gnu::cold, gnu::noinline]] void lock_shared_slow() {
         typename P::frame frame{"rwsem_down_read_failed"};
         bias adjustment = -active;
@@ -219,10 +193,10 @@ private:
         }
         waiter mine(false);
         wait_lock_.lock();
-        const bool first = head_.get() == nullptr;
+        const bool first = waiters_.empty();
         if (first)
             adjustment += waiting;
-        append(mine);
+        waiters_.append(mine);
         bias count;
         // acquire: if it says that nobody is active, we grant the lock to ourselves: pairs with the releases in unlock
         // and unlock_shared.
@@ -234,8 +208,7 @@ private:
         if (count == waiting || (count > waiting && first))
             wake_head();
         wait_lock_.unlock();
-        while (mine.thread.load(std::memory_order_acquire) != nobody) {
-            // acquire: pairs with the release with which the waker grants.
+        while (!mine.granted()) {
             P::count(event::rwsem_sleep_reader);
             P::park();
         }
@@ -255,8 +228,8 @@ private:
         if (token != nullptr)
             token->begin_wait();
         wait_lock_.lock();
-        const bool first = head_.get() == nullptr;
-        append(mine);
+        const bool first = waiters_.empty();
+        waiters_.append(mine);
         bias count;
         if (first) {
             // relaxed: taking the lock below acquires.
@@ -264,7 +237,7 @@ private:
         } else {
             count = count_.load(std::memory_order_relaxed);
             // Nobody writes, so readers at the head may go ahead.
-            if (count > waiting && !head_.get()->writes.get())
+            if (count > waiting && !waiters_.first()->writes.get())
                 wake_readers(false);
         }
         for (;;) {
@@ -289,7 +262,7 @@ private:
                 return false;
             }
         }
-        remove(mine);
+        waiters_.remove(mine);
         wait_lock_.unlock();
         if (token != nullptr)
             token->end_wait();
@@ -300,7 +273,7 @@ private:
     // A queued writer takes the lock if nobody is active. With wait_lock.
     bool try_take_queued(waiter& mine) {
         bias count = waiting;
-        const bool alone = head_.get() == &mine && mine.next.get() == nullptr;
+        const bool alone = waiters_.first() == &mine && mine.next.get() == nullptr;
         // acquire: pairs with the releases of unlock and unlock_shared. If the list goes empty, so does its bias.
         return count_.load(std::memory_order_relaxed) == waiting &&
                count_.compare_exchange_strong(count, alone ? write : write + waiting,
@@ -309,8 +282,8 @@ private:
 
     // A queued writer leaves without the lock. With wait_lock, which it gives up.
     void give_up(waiter& mine) {
-        remove(mine);
-        if (head_.get() == nullptr)
+        waiters_.remove(mine);
+        if (waiters_.empty())
             count_.fetch_sub(waiting, std::memory_order_relaxed);
         else
             wake_head(); // it may have been we that the last unlock woke
@@ -400,14 +373,14 @@ private:
     }
 
     void wake_queue_and_unlock() {
-        if (head_.get() != nullptr)
+        if (!waiters_.empty())
             wake_head();
         wait_lock_.unlock();
     }
 
     // Wakes a writer at the head, or grants readers there the lock. With wait_lock, the list not empty.
     void wake_head() {
-        waiter* const first = head_.get();
+        waiter* const first = waiters_.first();
         if (first->writes.get()) {
             P::count(event::rwsem_wake_writer);
             P::unpark(first->thread.load(std::memory_order_relaxed));
@@ -432,7 +405,7 @@ private:
             granted = active;
         }
         bias readers = 0;
-        waiter* last = head_.get();
+        waiter* last = waiters_.first();
         if (last->writes.get())
             return; // only possible if read_owned: nothing was added
         for (waiter* w = last; w != nullptr && !w->writes.get(); w = w->next.get()) {
@@ -443,26 +416,18 @@ private:
         const bias adjustment = readers - granted - (rest == nullptr ? waiting : 0);
         if (adjustment != 0)
             count_.fetch_add(adjustment, std::memory_order_relaxed);
-        waiter* w = head_.get();
-        head_.set(rest);
-        if (rest == nullptr)
-            tail_.set(nullptr);
-        else
-            rest->previous.set(nullptr);
+        waiter* w = waiters_.first();
+        waiters_.remove_before(rest);
         while (w != rest) {
             waiter* const next = w->next.get();
-            const thread_id thread = w->thread.load(std::memory_order_relaxed);
-            // release: pairs with the acquire of the waiter, which may be gone from here on.
-            w->thread.store(nobody, std::memory_order_release);
             P::count(event::rwsem_wake_reader);
-            P::unpark(thread);
+            P::unpark(w->grant());
             w = next;
         }
     }
 
     typename P::template atomic<bias> count_{0};
-    typename P::template var<waiter*> head_{nullptr}; // both belong to wait_lock_
-    typename P::template var<waiter*> tail_{nullptr};
+    wait_list<P, waiter> waiters_;
     WaitLock<P> wait_lock_;
     osq_lock<P> spinners_;
     typename P::template atomic<thread_id> owner_{nobody};
