@@ -3,17 +3,19 @@
 //   bits 32-63  the lock (ticket_lock.hpp, qspinlock.hpp or tas_lock.hpp, at shift 32)
 //   bits 0-31   the count, signed; negative: the object is dead
 //
-// While nobody holds the lock, counting is one compare-exchange of the whole word: it fails if the lock is taken
-// meanwhile. While somebody holds it, counting takes the lock as well. So the holder of the lock may look at the
-// count and decide (that the object dies, say) without a race, and everybody else counts without a lock.
+// While nobody holds the lock, counting is one compare-exchange of the whole word: it fails if the lock is
+// taken meanwhile. While somebody holds it, counting takes the lock as well. So the holder of the lock may
+// look at the count and decide (that the object dies, say) without a race, and everybody else counts without
+// a lock.
 //
-// A failed exchange means that somebody else has progressed, so the loop can't hang as a whole, but one thread can
-// fail for ever; after `retry_limit` failures it takes the lock, where it gets its turn. Whether to pause
-// between a failure and the next try is the question of seed thread 3: it depends on the machine, so it is policy here.
+// A failed exchange means that somebody else has progressed, so the loop can't hang as a whole, but one
+// thread can fail for ever; after `retry_limit` failures it takes the lock, where it gets its turn. Whether
+// to pause between a failure and the next try is the question of seed thread 3: it depends on the machine, so
+// it is policy here.
 //
 // Ordering. Counting up needs none: who has a reference may hand on another. Counting down releases, so that
-// whoever finds the last reference gone sees what the others did with theirs. put_or_lock's last reference and the
-// lock's own acquire see to the other half.
+// whoever finds the last reference gone sees what the others did with theirs. put_or_lock's last reference
+// and the lock's own acquire see to the other half.
 //
 // Algorithm: Linux 3.12, lib/lockref.c (Long, Torvalds), retry limit from 5.3, from its description.
 #pragma once
@@ -88,8 +90,8 @@ public:
         return update<Policy.put_order>([](std::int32_t count) { return count > 0; }, -1);
     }
 
-    // One less and true; or, if it would be the last (or there is none), the lock and false, the count as it was: the
-    // caller decides about the object.
+    // One less and true; or, if it would be the last (or there is none), the lock and false, the count as it
+    // was: the caller decides about the object.
     [[nodiscard]] bool put_or_lock() {
         typename P::frame frame{"lockref_put_or_lock"};
         return update_or_lock<Policy.put_order>([](std::int32_t count) { return count > 1; }, -1);

@@ -1,12 +1,13 @@
 // The MCS lock: a queue of waiters, each spinning on a line of its own.
 //
-// The lock is a pointer to the last waiter's node. To lock is to exchange it for one's own node and, if there was
-// a predecessor, to link behind it and wait for its grant; to unlock is to grant the successor, or to swing the tail back
-// to null if there is none. Strictly fair; a hand-over costs a bounded number of line transfers however many wait.
-// The price is a node for each acquisition, kept by the caller from lock to unlock.
+// The lock is a pointer to the last waiter's node. To lock is to exchange it for one's own node and, if there
+// was a predecessor, to link behind it and wait for its grant; to unlock is to grant the successor, or to
+// swing the tail back to null if there is none. Strictly fair; a hand-over costs a bounded number of line
+// transfers however many wait. The price is a node for each acquisition, kept by the caller from lock to
+// unlock.
 //
-// Algorithm: Mellor-Crummey and Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", ACM
-// TOCS 9(1), 1991.
+// Algorithm: Mellor-Crummey and Scott, "Algorithms for scalable synchronization on shared-memory
+// multiprocessors", ACM TOCS 9(1), 1991.
 #pragma once
 
 #include <holdfast/platform.hpp>
@@ -16,7 +17,8 @@ namespace holdfast {
 template <class P>
 class mcs_lock {
 public:
-    // One acquisition's place in the queue. Must stay where it is from lock to unlock; may then be used again.
+    // One acquisition's place in the queue. Must stay where it is from lock to unlock; may then be used
+    // again.
     class alignas(P::line_size) node {
         friend class mcs_lock;
         typename P::template atomic<node*> next{nullptr};
@@ -45,8 +47,9 @@ public:
         P::preempt_disable();
         mine.next.store(nullptr, std::memory_order_relaxed);
         mine.granted.store(0, std::memory_order_relaxed);
-        // acquire: pairs with the release of the unlocker that left the tail null, and with that of the predecessor,
-        // whose node we write to. release: a successor that reads our address must find our node as initialised.
+        // acquire: pairs with the release of the unlocker that left the tail null, and with that of the
+        // predecessor, whose node we write to. release: a successor that reads our address must find our node
+        // as initialised.
         node* const previous = tail_.exchange(&mine, std::memory_order_acq_rel);
         if (previous == nullptr)
             return;

@@ -1,15 +1,17 @@
 // The optimistic spin queue: an MCS queue that one can leave, with a tail of 4 bytes.
 //
-// Sleeping locks let one thread at a time spin for a lock whose owner is running; the others queue here, each on its
-// own line. Nobody must spin when the scheduler wants the CPU, so a waiter may leave the queue from the middle, which
-// needs links both ways and a protocol between neighbours:
-//   A  make the predecessor forget us: exchange its `next` from us to 0; or notice that we were granted after all;
+// Sleeping locks let one thread at a time spin for a lock whose owner is running; the others queue here, each
+// on its own line. Nobody must spin when the scheduler wants the CPU, so a waiter may leave the queue from
+// the middle, which needs links both ways and a protocol between neighbours:
+//   A  make the predecessor forget us: exchange its `next` from us to 0; or notice that we were granted after
+//      all;
 //   B  find our successor, or swing the tail back to the predecessor if we were the last;
 //   C  link predecessor and successor to each other.
-// A neighbour that leaves at the same time has set its `next` to 0 (step B) and so makes ours wait: of two, one goes first.
+// A neighbour that leaves at the same time has set its `next` to 0 (step B) and so makes ours wait: of two,
+// one goes first.
 //
-// 32-bit codes of platform nodes (clause H) make links and tail small: struct rw_semaphore and struct mutex of Linux
-// lost 4 bytes each by that in 3.16, which counts in an inode. To be used under `P::no_preempt`.
+// 32-bit codes of platform nodes (clause H) make links and tail small: struct rw_semaphore and struct mutex
+// of Linux lost 4 bytes each by that in 3.16, which counts in an inode. To be used under `P::no_preempt`.
 //
 // Algorithm: Linux 3.15, kernel/locking/osq_lock.c (Low, Zijlstra, Long), from its description.
 #pragma once
@@ -25,8 +27,8 @@ public:
     osq_lock(const osq_lock&) = delete;
     osq_lock& operator=(const osq_lock&) = delete;
 
-    // Waits for one's turn to spin. `slot` is the caller's, kept until unlock. False: the CPU is wanted by somebody
-    // else, or the slot is empty; the caller is not in the queue.
+    // Waits for one's turn to spin. `slot` is the caller's, kept until unlock. False: the CPU is wanted by
+    // somebody else, or the slot is empty; the caller is not in the queue.
     [[nodiscard]] bool lock(typename P::node_slot& slot) {
         const std::uint32_t mine = slot.code();
         if (mine == 0)
@@ -34,14 +36,15 @@ public:
         queue_node<P>& node = P::node(mine);
         node.granted.store(0, std::memory_order_relaxed);
         node.next.store(0, std::memory_order_relaxed);
-        // acquire: pairs with the release of the unlocker that left the tail 0; and we write to the node it names.
-        // release: who reads our code must find our node as initialised.
+        // acquire: pairs with the release of the unlocker that left the tail 0; and we write to the node it
+        // names. release: who reads our code must find our node as initialised.
         const std::uint32_t previous = tail_.exchange(mine, std::memory_order_acq_rel);
         if (previous == 0)
             return true;
         typename P::frame frame{"osq_lock"};
         node.prev.store(previous, std::memory_order_relaxed);
-        // release: the predecessor may write our `prev` once it has read this, and must not be overtaken by the store above.
+        // release: the predecessor may write our `prev` once it has read this, and must not be overtaken by
+        // the store above.
         P::node(previous).next.store(mine, std::memory_order_release);
         // acquire: pairs with the release in unlock.
         const auto granted = P::await(
@@ -54,8 +57,9 @@ public:
     void unlock(typename P::node_slot& slot) {
         const std::uint32_t mine = slot.code();
         std::uint32_t expected = mine;
-        // release: pairs with lock's acquire by the next to find the tail 0. acquire: pairs with the release of a
-        // successor that left and moved the tail back to us: it wrote to our node, which we shall use again.
+        // release: pairs with lock's acquire by the next to find the tail 0. acquire: pairs with the release
+        // of a successor that left and moved the tail back to us: it wrote to our node, which we shall use
+        // again.
         if (tail_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
             return;
         const std::uint32_t successor = take_successor(mine, P::node(mine), 0);
@@ -79,8 +83,8 @@ private:
             if (P::node(previous).next.compare_exchange_strong(expected, 0, std::memory_order_relaxed,
                                                                std::memory_order_relaxed))
                 break;
-            // acquire: pairs with the release in unlock. Otherwise wait for the predecessor to be done with leaving:
-            // it gives us another one, or grants, or links again.
+            // acquire: pairs with the release in unlock. Otherwise wait for the predecessor to be done with
+            // leaving: it gives us another one, or grants, or links again.
             const auto seen = P::await(
                 std::memory_order_acquire,
                 [mine, previous](std::uint32_t granted, std::uint32_t prev, std::uint32_t next) {
@@ -97,14 +101,15 @@ private:
         if (successor != 0) {
             // relaxed: who leaves by way of this link waits for the next one first.
             P::node(successor).prev.store(previous, std::memory_order_relaxed);
-            // release: pairs with the acquire with which the predecessor reads its `next`: it writes to that node.
+            // release: pairs with the acquire with which the predecessor reads its `next`: it writes to that
+            // node.
             P::node(previous).next.store(successor, std::memory_order_release);
         }
         return false;
     }
 
-    // Takes the successor out of our `next`, so that it can't leave from under us; or, if we are the last, moves the tail
-    // back to `previous` (0: to free) and returns 0.
+    // Takes the successor out of our `next`, so that it can't leave from under us; or, if we are the last,
+    // moves the tail back to `previous` (0: to free) and returns 0.
     std::uint32_t take_successor(std::uint32_t mine, queue_node<P>& node, std::uint32_t previous) {
         for (;;) {
             std::uint32_t expected = mine;

@@ -1,11 +1,12 @@
-// The explorer's machinery: threads as coroutines, relacy's search over their choices, relacy's memory model under their
-// operations. See explorer.hpp for what it promises and docs/model.md for what it can't see.
+// The explorer's machinery: threads as coroutines, relacy's search over their choices, relacy's memory model
+// under their operations. See explorer.hpp for what it promises and docs/model.md for what it can't see.
 //
 // What is added to relacy's memory model:
 // - A plain store by the thread that made the last release store does not continue its release sequence
 //   (C++20 took that out; relacy still has it).
 // - A failing compare-exchange may read an old value, with its own failure order.
-// - Stores that race (limits::report_unordered_stores). For that each thread and value has a second vector clock: what
+// - Stores that race (limits::report_unordered_stores). For that each thread and value has a second vector
+// clock: what
 //   was *caused* by what, as if every operation were acquire and release.
 // - Lifetime: making and ending an atomic are writes to a plain variable that each operation reads.
 #include "model/explorer.hpp"
@@ -99,7 +100,8 @@ const char* file_name(const char* path) {
     return slash != nullptr ? slash + 1 : path;
 }
 
-// Whether a file is one of those whose operations are recorded and mutated. Asked again and again about the same few.
+// Whether a file is one of those whose operations are recorded and mutated. Asked again and again about the
+// same few.
 bool is_lock_source(const char* path) {
     static std::vector<std::pair<const char*, bool>> known;
     for (const auto& [file, answer] : known) {
@@ -141,7 +143,8 @@ public:
 machine* current = nullptr;
 std::uint64_t executions_so_far = 0;
 
-// Objects of one execution: handed out one after another, all taken back at its end, so that a dead one is known as such.
+// Objects of one execution: handed out one after another, all taken back at its end, so that a dead one is
+// known as such.
 template <class T>
 class pool {
 public:
@@ -656,7 +659,8 @@ private:
         }
     }
 
-    // A choice. relacy asks here, too: for each load and each value that it could read, whether to go on to an older.
+    // A choice. relacy asks here, too: for each load and each value that it could read, whether to go on to
+    // an older.
     unsigned rand(unsigned limit, rl::sched_type type) override {
         if (type != rl::sched_type_atomic_load || limits_.old_values == limits::unlimited)
             return search_.rand(limit, type);
@@ -711,8 +715,8 @@ private:
 template <int N>
 outcome explore_with(program& what, const limits& bounds, const mutation& mutant, bool with_trace) {
     rl::test_params params;
-    params.search_type = rl::
-        sched_random; // so that loads reach as far back as the history does; the search is a tree all the same
+    // Loads reach as far back as the history does. The search is a tree all the same.
+    params.search_type = rl::sched_random;
     params.context_bound = bounds.preemptions;
     outcome result;
     std::string choices;

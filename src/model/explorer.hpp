@@ -1,15 +1,17 @@
 // The explorer: runs a small concurrent program in every order that a bound allows, on a weak memory.
 //
-// This header is the seam. Above it stand the platform (platform.hpp) and the suites (suite.hpp); below it, in
-// explorer.cpp, the machinery, at present relacy's search and memory model. Nothing of the machinery is visible here, so
-// that it can be replaced.
+// This header is the seam. Above it stand the platform (platform.hpp) and the suites (suite.hpp); below it,
+// in explorer.cpp, the machinery, at present relacy's search and memory model. Nothing of the machinery is
+// visible here, so that it can be replaced.
 //
-// A program is run again and again. Each time, at each operation on an atomic, the explorer chooses which thread goes on,
-// and at each load, which of the values that the memory model still allows is read; until all choices
-// have been made (complete), or all with at most so many preemptions (bounded). It stops at the first execution with a data
-// race, a failed check, a deadlock (so a lost wake-up) or a thread that does not come to an end.
+// A program is run again and again. Each time, at each operation on an atomic, the explorer chooses which
+// thread goes on, and at each load, which of the values that the memory model still allows is read; until all
+// choices have been made (complete), or all with at most so many preemptions (bounded). It stops at the first
+// execution with a data race, a failed check, a deadlock (so a lost wake-up) or a thread that does not come
+// to an end.
 //
-// Every operation carries its place in the source, so that one of them can be changed from outside: see mutation.
+// Every operation carries its place in the source, so that one of them can be changed from outside: see
+// mutation.
 #pragma once
 
 #include <atomic>
@@ -20,8 +22,8 @@
 
 namespace holdfast::model {
 
-// Where in the source something is. As a default argument it is the caller's place: std::source_location, which
-// clang 14 lacks.
+// Where in the source something is. As a default argument it is the caller's place: std::source_location,
+// which clang 14 lacks.
 struct place {
     const char* function = "";
     const char* file = "";
@@ -60,8 +62,8 @@ enum class operation : std::uint8_t {
 const char* name_of(operation);
 const char* name_of(std::memory_order);
 
-// An operation in the source of a lock, with the orders that it was given. Line numbers differ a little between
-// compilers, and from version to version of a lock.
+// An operation in the source of a lock, with the orders that it was given. Line numbers differ a little
+// between compilers, and from version to version of a lock.
 struct site {
     operation what;
     place at;
@@ -105,8 +107,8 @@ struct limits {
     chances allowed = {};
     std::uint64_t executions = 3'000'000; // give up after so many
     unsigned steps = 1000;                // operations in one execution; more is a livelock
-    // Two stores to one atomic that nothing orders, although the later one was caused by the earlier: C++ lets
-    // the earlier one win, and the explorer can't show what follows from that. So it reports them.
+    // Two stores to one atomic that nothing orders, although the later one was caused by the earlier: C++
+    // lets the earlier one win, and the explorer can't show what follows from that. So it reports them.
     bool report_unordered_stores = true;
 };
 

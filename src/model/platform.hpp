@@ -1,9 +1,9 @@
-// The model: the platform on which locks are explored instead of run. include/holdfast/platform.hpp says what a platform
-// is; this file says what each clause means here, in terms of the explorer (explorer.hpp).
+// The model: the platform on which locks are explored instead of run. include/holdfast/platform.hpp says what
+// a platform is; this file says what each clause means here, in terms of the explorer (explorer.hpp).
 //
-// Threads are the threads of a program; contexts with queue nodes are threads, and preempt_disable does nothing, as
-// on native. Whatever a real machine may do of its own (take the CPU away, let a deadline pass, wake a sleeper for
-// nothing) is a choice that an execution may make as often as `chances` allows.
+// Threads are the threads of a program; contexts with queue nodes are threads, and preempt_disable does
+// nothing, as on native. Whatever a real machine may do of its own (take the CPU away, let a deadline pass,
+// wake a sleeper for nothing) is a choice that an execution may make as often as `chances` allows.
 #pragma once
 
 #include <array>
@@ -152,9 +152,9 @@ struct platform {
         mutable bool passed_ = false;
     };
 
-    // Clause C. Blocks while the predicate doesn't hold on the newest values, so that a wake-up that never comes is
-    // a deadlock and not an endless spin; and looks, as a spinner does, at values that may be old, but at none twice.
-    // To stop later is to stop now and be scheduled later, so it is decided here.
+    // Clause C. Blocks while the predicate doesn't hold on the newest values, so that a wake-up that never
+    // comes is a deadlock and not an endless spin; and looks, as a spinner does, at values that may be old,
+    // but at none twice. To stop later is to stop now and be scheduled later, so it is decided here.
     template <class Predicate, class... T>
     static awaited<T...> await(ordered order, Predicate predicate, const stop_when<deadline>& stop, relax,
                                const atomic<T>&... words) {
@@ -237,7 +237,8 @@ private:
         return depths[explorer::self()];
     }
 
-    // One of `Count` objects of an execution: made when first asked for, as if before the threads; never ended.
+    // One of `Count` objects of an execution: made when first asked for, as if before the threads; never
+    // ended.
     template <class T, std::size_t Count>
     static T& lasting_one(std::size_t i) {
         struct alignas(T) room {

@@ -1,10 +1,10 @@
 // The parts of relacy that the explorer stands on. Included by explorer.cpp and by nothing else.
 //
-// We take the search (a tree of choices with a bound on preemptions) and the memory model (vector clocks and the
-// last three values of each atomic). We leave relacy's context, which would replace operator new and delete
-// for the whole program, keep 64 KiB stacks without guard and leave through longjmp: its include guard is taken here, and
-// the class `idle_context` answers what the abstract one asks for. So programs that link the explorer keep their
-// allocator, and relacy is neither changed nor copied.
+// We take the search (a tree of choices with a bound on preemptions) and the memory model (vector clocks and
+// the last three values of each atomic). We leave relacy's context, which would replace operator new and
+// delete for the whole program, keep 64 KiB stacks without guard and leave through longjmp: its include guard
+// is taken here, and the class `idle_context` answers what the abstract one asks for. So programs that link
+// the explorer keep their allocator, and relacy is neither changed nor copied.
 #pragma once
 
 #define RL_CONTEXT_HPP
@@ -22,7 +22,8 @@
 
 namespace holdfast::model {
 
-// The services of relacy's context that nothing here uses: its own mutexes, memory, thread-locals and parking.
+// The services of relacy's context that nothing here uses: its own mutexes, memory, thread-locals and
+// parking.
 class idle_context : public rl::context {
 public:
     using rl::context::context;

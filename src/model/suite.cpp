@@ -1,5 +1,5 @@
-// Runs a model test and prints it as two tables: the scenarios and what was explored of each; the mutants and who
-// caught them.
+// Runs a model test and prints it as two tables: the scenarios and what was explored of each; the mutants and
+// who caught them.
 #include "model/suite.hpp"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ bool writes(operation o) {
     return o != operation::load && o != operation::await && o != operation::fence;
 }
 
-// "lock" from "lock<unsigned int>": a function's name without its template arguments, which only some compilers add.
+// "lock" from "lock<unsigned int>": a function's name without its template arguments, which only some
+// compilers add.
 std::string function_name(const char* name) {
     const std::string_view view = name;
     return std::string(view.substr(0, view.find('<')));
@@ -116,7 +117,8 @@ std::vector<suite::named_mutation> suite::mutants_of(std::vector<site> sites) co
     std::sort(sites.begin(), sites.end(), [](const site& a, const site& b) {
         return std::tie(a.at.line, a.what, a.order) < std::tie(b.at.line, b.what, b.order);
     });
-    // A site is named by function, operation and order; where that is not enough, with its number among its likes.
+    // A site is named by function, operation and order; where that is not enough, with its number among its
+    // likes.
     const auto name = [](const site& s) {
         return function_name(s.at.function) + " " + name_of(s.what) + "(" + name_of(s.order) + ")";
     };

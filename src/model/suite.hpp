@@ -10,10 +10,11 @@
 //         void end() { check(sum.get() == 2, "a section was lost"); } // optional: after all threads
 //     };
 //
-// run() first explores every scenario; each must pass, and come to an end within its limits. Then it judges the scenarios: it weakens each memory order in the
-// lock's header by one step, and drops each write, one at a time, and runs the scenarios again until one fails. A
-// mutant that survives them all needs an argument why it is as good as the original (survives()); without one, or with one
-// for a mutant that is caught, the test fails.
+// run() first explores every scenario; each must pass, and come to an end within its limits. Then it judges
+// the scenarios: it weakens each memory order in the lock's header by one step, and drops each write, one at
+// a time, and runs the scenarios again until one fails. A mutant that survives them all needs an argument why
+// it is as good as the original (survives()); without one, or with one for a mutant that is caught, the test
+// fails.
 #pragma once
 
 #include <memory>
@@ -61,7 +62,8 @@ public:
     }
 
     // The exit code of the test. Arguments: --scenario TEXT, only the scenarios whose name contains it and no
-    // mutants; --mutant TEXT, only the mutants whose name contains it, each with the execution that caught it.
+    // mutants; --mutant TEXT, only the mutants whose name contains it, each with the execution that caught
+    // it.
     int run(int argc, char** argv);
 
 private:

@@ -1,7 +1,8 @@
-// What every lock must do: of the threads that lock it, one at a time is inside, and each sees what those before it did.
+// What every lock must do: of the threads that lock it, one at a time is inside, and each sees what those
+// before it did.
 //
-// The payload is plain data, so a section that overlaps another, or does not see it, is a data race; a hand-over that
-// gets lost is a deadlock.
+// The payload is plain data, so a section that overlaps another, or does not see it, is a data race; a
+// hand-over that gets lost is a deadlock.
 #pragma once
 
 #include <utility>
@@ -30,8 +31,8 @@ struct exclusion {
     }
 };
 
-// Thread 0 tries, once or twice; the others lock. Who tries and gets it has the section like any other; and a lock
-// that nobody holds can be had.
+// Thread 0 tries, once or twice; the others lock. Who tries and gets it has the section like any other; and a
+// lock that nobody holds can be had.
 template <class Lock, unsigned Threads, unsigned Tries = 1>
 struct exclusion_with_try {
     static constexpr unsigned threads = Threads;
@@ -59,7 +60,8 @@ struct exclusion_with_try {
     }
 };
 
-// The last user destroys the lock as soon as it has unlocked: nobody may touch a lock after having released it.
+// The last user destroys the lock as soon as it has unlocked: nobody may touch a lock after having released
+// it.
 template <class Lock>
 struct destruction {
     static constexpr unsigned threads = 2;

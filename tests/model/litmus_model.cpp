@@ -1,8 +1,8 @@
 // What the explorer shows of the C++ memory model, beside what C++20 allows.
 //
-// Each classic litmus test has one outcome that is in question. The test explores it and says whether any execution
-// showed it, and compares with a table of what this explorer is known to show. So a change of the explorer,
-// for better or worse, shows here, and docs/model.md can say what a clean run is worth.
+// Each classic litmus test has one outcome that is in question. The test explores it and says whether any
+// execution showed it, and compares with a table of what this explorer is known to show. So a change of the
+// explorer, for better or worse, shows here, and docs/model.md can say what a clean run is worth.
 #include <cstdio>
 #include <string>
 
@@ -113,7 +113,8 @@ struct mp_fences : test {
     bool seen() { return read(1, 0); }
 };
 
-// Message passing where a store by the same thread follows the release store: no release sequence since C++20.
+// Message passing where a store by the same thread follows the release store: no release sequence since
+// C++20.
 struct mp_same_thread_store : test {
     static constexpr unsigned threads = 2;
     void thread(unsigned me) {

@@ -1,5 +1,5 @@
-// lockref, explored: the count with and without its lock, on each lock algorithm that it can carry, and the life of an
-// object that it guards.
+// lockref, explored: the count with and without its lock, on each lock algorithm that it can carry, and the
+// life of an object that it guards.
 #include <holdfast/lockref.hpp>
 
 #include "model/suite.hpp"
@@ -11,7 +11,8 @@ constexpr lockref_policy one_try = {.retry_limit = 1};
 constexpr lockref_policy no_try = {.retry_limit = 0};
 constexpr lockref_policy always_locks = {.compare_exchange = false};
 
-// Every thread takes a reference and gives it back, thread 0 in a section of the lock, where the count stands still.
+// Every thread takes a reference and gives it back, thread 0 in a section of the lock, where the count stands
+// still.
 template <lockref_policy Policy, template <class, class, unsigned> class Algorithm, unsigned Threads>
 struct counting {
     static constexpr unsigned threads = Threads;
@@ -38,8 +39,9 @@ struct counting {
 // How a visitor asks for a reference.
 enum class visit { none, unless_zero, unless_dead };
 
-// An object with `Owners` references, each thread's own; and with a visitor, who knows of the object but has none. Whoever gives
-// back the last reference takes the object apart, and must then be the only one left to use it.
+// An object with `Owners` references, each thread's own; and with a visitor, who knows of the object but has
+// none. Whoever gives back the last reference takes the object apart, and must then be the only one left to
+// use it.
 template <lockref_policy Policy, template <class, class, unsigned> class Algorithm, unsigned Owners,
           visit Visit>
 struct life {
@@ -67,7 +69,8 @@ struct life {
     }
 };
 
-// The same, where the last reference takes the lockref itself away. Nobody may touch it after giving back its own.
+// The same, where the last reference takes the lockref itself away. Nobody may touch it after giving back its
+// own.
 template <lockref_policy Policy, template <class, class, unsigned> class Algorithm>
 struct destruction {
     static constexpr unsigned threads = 2;
@@ -110,7 +113,8 @@ struct reaping {
     }
 };
 
-// One gives back the last reference, the other wants one or the lock; who got the lock finds none, and keeps it so.
+// One gives back the last reference, the other wants one or the lock; who got the lock finds none, and keeps
+// it so.
 template <lockref_policy Policy, template <class, class, unsigned> class Algorithm>
 struct get_or_lock {
     static constexpr unsigned threads = 2;

@@ -24,8 +24,8 @@ struct with_guard {
     void end() { check(sum.get() == Threads * Sections, "a section was lost"); }
 };
 
-// Nodes that exist before and after, and are used again: what one use leaves behind must not disturb the next.
-// Thread 0 only tries, if `Tries`.
+// Nodes that exist before and after, and are used again: what one use leaves behind must not disturb the
+// next. Thread 0 only tries, if `Tries`.
 template <unsigned Threads, unsigned Sections, bool Tries = false>
 struct with_kept_nodes {
     static constexpr unsigned threads = Threads;

@@ -1,5 +1,5 @@
-// The optimistic spin queue, explored: one spinner at a time, and leaving the queue at every point, alone, beside a neighbour
-// that leaves as well, and beside an unlock.
+// The optimistic spin queue, explored: one spinner at a time, and leaving the queue at every point, alone,
+// beside a neighbour that leaves as well, and beside an unlock.
 #include <holdfast/osq.hpp>
 
 #include "model/suite.hpp"

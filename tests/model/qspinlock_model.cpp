@@ -21,8 +21,8 @@ struct queueing_with_try : exclusion_with_try<lock, Threads> {
     queueing_with_try() { leave_traces(Threads); }
 };
 
-// Thread 0 holds the lock from the start and does no more than unlock it, so that three others meet: one pends, one
-// queues, and one finds a queue where a moment ago there was none.
+// Thread 0 holds the lock from the start and does no more than unlock it, so that three others meet: one
+// pends, one queues, and one finds a queue where a moment ago there was none.
 struct crowd {
     static constexpr unsigned threads = 4;
     lock word;

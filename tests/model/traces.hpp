@@ -1,4 +1,5 @@
-// Queue nodes belong to the platform and serve one lock after another. A lock must do with a node as the last one left it.
+// Queue nodes belong to the platform and serve one lock after another. A lock must do with a node as the last
+// one left it.
 #pragma once
 
 #include <cstdint>
