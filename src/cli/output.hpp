@@ -19,8 +19,11 @@ void print(std::string_view text);
 // An empty path is never written to.
 void check_writable(const std::string& path);
 
-// Writes JSON: to stdout for "-", else to a file that is there as a whole or not at all. Throws
+// Writes text: to stdout for "-", else to a file that is there as a whole or not at all. Throws
 // std::runtime_error.
+void write_text(const std::string& path, std::string_view text);
+
+// The same for JSON.
 void write_json(const std::string& path, const nlohmann::ordered_json& value);
 
 // A bar on stderr if that is a terminal, nothing otherwise. Gone when it is destroyed.
