@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -55,7 +56,7 @@ protected:
     fs::path folder_;
 };
 
-// Two seeds of the smallest experiment.
+// One seed of the smallest experiment.
 constexpr const char* quick = "replay lockref --only s390 --runs 1";
 
 TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
@@ -119,10 +120,20 @@ TEST_F(cli, machines_are_listed_and_explained) {
     EXPECT_EQ(explained["machines"][0]["parameters"][0]["assumed"], "the smallest");
 }
 
-TEST_F(cli, data_is_found_without_help_in_a_checkout) {
-    EXPECT_EQ(run("machines tiny", "env -u HOLDFAST_DATA").status, 0);
-    const outcome none = run("machines tiny", "env HOLDFAST_DATA=/nowhere");
-    EXPECT_EQ(none.status, 0); // the checkout is looked in, too
+TEST_F(cli, data_is_found_in_a_checkout_and_beside_an_installed_program) {
+    const fs::path machine = holdfast::data_file("machines", "tiny");
+    for (const auto& [place, data] :
+         {std::pair{"build/release", "machines"}, {"bin", "share/holdfast/machines"}}) {
+        fs::create_directories(folder_ / place);
+        fs::create_directories(folder_ / data);
+        fs::copy_file(machine, folder_ / data / "tiny.toml");
+        fs::copy_file(program_, folder_ / place / "holdfast");
+        const std::string command = fmt::format(
+            "env -u HOLDFAST_DATA {}/holdfast machines tiny >/dev/null 2>&1", (folder_ / place).string());
+        EXPECT_EQ(std::system(command.c_str()), 0) << place;
+        fs::remove_all(folder_ / data);
+        EXPECT_NE(std::system(command.c_str()), 0) << place;
+    }
 }
 
 TEST_F(cli, a_replay_gives_tables_or_json) {

@@ -206,7 +206,7 @@ kind = "value"
 metric = "score"
 variant = "long.one"
 baseline = "sums.one"
-published = 6
+published = 2
 full = true
 )";
 
@@ -359,7 +359,7 @@ TEST_F(arithmetic_case, a_mistake_in_its_file_gets_its_line_its_key_and_its_mend
         {"base = 10", "base = -1", "experiments[1].default.base: is -1; give 0 to 1000"},
         {"base = 10", "swap_rate = 0", "swap_rate: is 0; give a positive number"},
         {"value = 100", "value = 1e9", "experiments[1].workload.base.value: is 1000000000; give 0 to 1000"},
-        {"assumed = \"round\"", "", "does not say where the number comes from"},
+        {", assumed = \"round\"", "", "does not say where the number comes from"},
         {"code = \"level\"", "code = \"lever\"",
          "experiments[1].variants[1].code: there is no 'lever'; did you mean"},
         {"published = { score = 12 }", "published = { scare = 12 }", "published.scare: there is no 'scare'"},

@@ -19,6 +19,10 @@ constexpr void toml_assert(bool holds) {
         throw toml_assertion{};
 }
 } // namespace holdfast
+// The parser is compiled here, as the library's own has its own idea of assertions.
+#undef TOML_SHARED_LIB
+#undef TOML_HEADER_ONLY
+#define TOML_HEADER_ONLY 1
 #define TOML_ASSERT(condition) holdfast::toml_assert(static_cast<bool>(condition))
 #include <toml++/toml.h>
 
