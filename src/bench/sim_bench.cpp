@@ -10,6 +10,7 @@
 #include <holdfast/qspinlock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
+#include "bench/cpu_clock.hpp"
 #include "sim/world.hpp"
 #include "workload/contend.hpp"
 
@@ -21,8 +22,8 @@ using namespace std::chrono_literals;
 using sim::world;
 using P = sim::platform;
 
-// So long that a run takes some tenths of a second here.
-constexpr nanoseconds simulated = 20ms;
+// So long that a run takes about a tenth of a second.
+constexpr nanoseconds simulated = 50ms;
 
 template <class Lock>
 void contend_for(std::uint32_t threads) {
@@ -83,10 +84,9 @@ std::vector<cell> measure_simulator(const sim::machine& m, std::uint32_t runs, c
         std::vector<double> speeds;
         for (std::uint32_t run = 0; run < runs; ++run) {
             show(done++, runs * std::size(programs), p.name);
-            const auto begin = std::chrono::steady_clock::now();
+            const double begin = cpu_seconds();
             const sim::report r = sim::run({&m, run + 1, 0}, [&] { p.run(threads); });
-            const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-            speeds.push_back(static_cast<double>(r.memory_operations) / took.count());
+            speeds.push_back(static_cast<double>(r.memory_operations) / (cpu_seconds() - begin));
         }
         cell c;
         c.bench = "sim";

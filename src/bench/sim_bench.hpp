@@ -9,7 +9,7 @@
 
 namespace holdfast::bench {
 
-// Simulated memory operations for each second of ours, of programs whose threads contend, one on each CPU of the machine,
+// Simulated memory operations for each second of our CPU time, of programs whose threads contend, one on each CPU of the machine,
 // at most 64: locks with waiters that queue and that swarm, and a loop of compare-exchanges. `runs`, at least 1, is
 // how often each is run.
 std::vector<cell> measure_simulator(const sim::machine& m, std::uint32_t runs, const progress& show);

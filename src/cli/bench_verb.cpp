@@ -2,7 +2,6 @@
 //
 // A bench is one function in the table below that gives cells; what an operation is, the bench says.
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/cpu_clock.hpp"
 #include "bench/line_chart.hpp"
 #include "bench/lock_bench.hpp"
 #include "bench/sim_bench.hpp"
@@ -83,11 +83,11 @@ std::vector<cell> bench_cases(const options& o, progress_bar& bar) {
                 std::vector<double> speeds;
                 for (const std::uint64_t seed : e.seeds) {
                     bar.show(speeds.size(), e.seeds.size(), what);
-                    const auto begin = std::chrono::steady_clock::now();
+                    const double begin = bench::cpu_seconds();
                     const replay::run_result result = variant.code->run(
                         {.on = &e.machine, .seed = seed, .constants = e.constants, .published = e.published});
-                    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-                    speeds.push_back(static_cast<double>(result.report.memory_operations) / took.count());
+                    speeds.push_back(static_cast<double>(result.report.memory_operations) /
+                                     (bench::cpu_seconds() - begin));
                 }
                 cell measured;
                 measured.bench = "cases";
@@ -104,16 +104,19 @@ std::vector<cell> bench_cases(const options& o, progress_bar& bar) {
 
 // ---- locks --------------------------------------------------------------------------------------------------------------
 
-// The full name of a lock that the user may have named without its namespace.
+// The full name of a lock that the user may have named without our namespace.
 std::string full_name(const std::string& name, const std::vector<std::string>& known) {
+    constexpr std::string_view ours = "holdfast::";
+    std::vector<std::string> candidates;
     for (const std::string& full : known) {
-        if (full == name || full == "holdfast::" + name)
+        candidates.push_back(full.starts_with(ours) ? full.substr(ours.size()) : full);
+        if (name == full || name == candidates.back())
             return full;
     }
-    const std::string mend = suggestion(name, known);
+    const std::string mend = suggestion(name, candidates);
     throw usage_error(
         fmt::format("there is no lock '{}'{}", printable(name),
-                    mend.empty() ? fmt::format("; there are: {}", fmt::join(known, ", ")) : mend));
+                    mend.empty() ? fmt::format("; there are: {}", fmt::join(candidates, ", ")) : mend));
 }
 
 // Powers of two up to the CPUs, and their number itself.
@@ -182,7 +185,8 @@ struct bench_entry {
 
 constexpr bench_entry benches[] = {
     {"sim",
-     "the simulator: simulated memory operations a second of ours, 64 threads; the memory of sleeping ones",
+     "the simulator: simulated memory operations a second of CPU time, 64 threads; the memory of "
+     "sleeping ones",
      bench_simulator},
     {"cases", "the same, for each variant of each case", bench_cases},
     {"locks", "our spinlocks by number of threads: acquisitions a second", bench_locks},
