@@ -338,6 +338,35 @@ TEST(sim_scheduler, an_idle_cpu_takes_a_thread_from_anothers_queue) {
     EXPECT_EQ(short_ones_done(true), 11'000'000);
 }
 
+// CPU 0 takes eight naps, while CPU 1 works for 10 ms. Then each gets a thread of 1 ms; the one on CPU 1 has to wait, or is
+// taken by CPU 0 when that is done with its own. When are both done?
+std::int64_t both_done_after_naps(std::chrono::nanoseconds nap, picoseconds steal_after) {
+    machine m = free_machine(1, 2);
+    m.steal_after = steal_after;
+    std::int64_t end = 0;
+    const std::function<void()> brief = [&end] {
+        work(1ms);
+        end = std::max(end, now_ns());
+    };
+    run_on_first(m, [&] {
+        W::thread busy = W::spawn_on(1, [] { work(10ms); });
+        for (int i = 0; i < 8; ++i)
+            W::sleep(nap);
+        W::thread a = W::spawn(brief);
+        W::thread b = W::spawn(brief);
+        W::join(busy);
+        W::join(a);
+        W::join(b);
+    });
+    return end;
+}
+
+TEST(sim_scheduler, a_cpu_that_is_never_idle_for_long_takes_no_threads) {
+    EXPECT_EQ(both_done_after_naps(10us, 0), 2'080'000);
+    EXPECT_EQ(both_done_after_naps(10us, 500 * us), 11'000'000);
+    EXPECT_EQ(both_done_after_naps(1ms, 500 * us), 10'000'000);
+}
+
 // Two threads whose socket has one CPU wake up at 5 ms and work for 10 ms, while the other socket sleeps.
 picoseconds two_waking_in_one_socket(picoseconds balance_interval) {
     machine m = free_machine(2, 1);

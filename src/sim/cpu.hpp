@@ -81,13 +81,15 @@ struct cpu {
 
     line* op_line = nullptr; // the memory operation in hand
     access op_kind = access::load;
-    bool merged = false;     // another reader's transfer answers it too
+    bool merged = false; // another reader's transfer answers it too
     std::uint16_t next_queued = no_cpu;
     std::uint64_t arrival = 0;
 
     std::deque<thread*> run_queue;
     picoseconds running_since = 0; // when its thread was dispatched
     std::uint64_t slice = 0;       // identifies the timer that ends the slice
+    picoseconds idle_since = 0;    // when it last had nothing to do
+    picoseconds average_idle = 0;  // how long that lasts, the last times counting most
     picoseconds stolen = 0;        // time taken by interrupts, not yet on the clock
     picoseconds charged = 0;       // CPU time before this is in the profile
 

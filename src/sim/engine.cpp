@@ -14,6 +14,7 @@ engine::engine(const run_options& options)
       events_queue_(static_cast<std::uint32_t>(machine_.cpus())), coherence_([this]() -> coherence {
           for (std::size_t i = 0; i < cpus_.size(); ++i) {
               cpus_[i].number = static_cast<std::uint32_t>(i);
+              cpus_[i].average_idle = 2 * machine_.steal_after;
               cpus_[i].socket = static_cast<std::uint32_t>(machine_.socket_of(static_cast<std::int64_t>(i)));
           }
           return coherence(machine_, cpus_, events_queue_, random_);
@@ -35,7 +36,8 @@ report engine::run(const std::function<void()>& main) {
     if (machine_.tick > 0) {
         for (const cpu& c : cpus_) // each at a moment of its own
             start_timer(timer::kind::tick,
-                        static_cast<picoseconds>(random_.below(static_cast<std::uint64_t>(machine_.tick))), c.number);
+                        static_cast<picoseconds>(random_.below(static_cast<std::uint64_t>(machine_.tick))),
+                        c.number);
     }
     spawn(main, no_cpu);
     loop();
