@@ -13,6 +13,7 @@ namespace holdfast::replay {
 namespace {
 
 constexpr std::int64_t most_seeds = 10'000;
+constexpr std::int64_t most_stacks = 1'000;
 constexpr std::string_view scale_names[scale_count] = {"default", "full", "native"};
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
@@ -112,7 +113,7 @@ private:
 
     experiment_description read_experiment(const toml_reader& entry) const {
         entry.only({"name", "about", "machine", "metric", "baseline", "default", "full", "native", "workload",
-                    "variants", "tables"});
+                    "variants", "tables", "profile"});
         experiment_description e;
         e.name = new_name(entry, case_.experiments, false);
         e.about = entry.text("about");
@@ -134,6 +135,8 @@ private:
         }
         for (const toml_reader& table : entry.tables("tables"))
             e.tables.push_back(read_table(table));
+        if (entry.has("profile"))
+            e.profile = entry.whole("profile", 1, most_stacks);
         return e;
     }
 

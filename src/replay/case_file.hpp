@@ -61,6 +61,7 @@ struct experiment_description {
     std::optional<scale_settings> scales[scale_count]; // by scale; nothing: not run at that scale
     std::vector<variant_description> variants;
     std::vector<table_description> tables;
+    std::int64_t profile = 0; // so many stacks of each variant's profile are shown
 };
 
 struct check_description {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -149,6 +150,20 @@ std::string other_table(const experiment_result& e, const table_description& t, 
     return fmt::format("  {}:\n\n", t.title) + table.text(colour);
 }
 
+// The largest shares of each variant's profile: the function, and its callers behind it.
+std::string profiles(const experiment_result& e, bool colour) {
+    text_table table({"variant", "%", "of the CPU time that was not idle"}, "lrl");
+    for (const variant_result& v : e.variants) {
+        std::string name = v.what->name;
+        const auto most = std::min(v.profile.size(), static_cast<std::size_t>(e.plan.what->profile));
+        for (std::size_t i = 0; i < most; ++i) {
+            table.add({std::exchange(name, {}), fmt::format("{:.2f}", v.profile[i].percent),
+                       fmt::format("{}", fmt::join(v.profile[i].frames, " < "))});
+        }
+    }
+    return "  profile:\n\n" + table.text(colour);
+}
+
 std::string check_table(const case_result& r, bool colour) {
     text_table table({"check", "published", "replayed", "off by", "verdict"}, "lrrrl");
     for (const check_result& c : r.checks) {
@@ -254,6 +269,8 @@ std::string as_text(const case_result& r, bool colour) {
         }
         for (const table_description& t : e.plan.what->tables)
             out += '\n' + other_table(e, t, colour);
+        if (e.plan.what->profile > 0 && !native)
+            out += '\n' + profiles(e, colour);
     }
     out += '\n' + check_table(r, colour) + '\n' + summary_line(r);
     return out;
