@@ -71,5 +71,6 @@ void add_report_metrics(run_result& result);
 
 // Defined by the case's own file.
 case_code lockref_case();
+case_code mmap_sem_case();
 
 } // namespace holdfast::replay

@@ -57,7 +57,7 @@ struct repair_parameters {
     nanoseconds processing{};         // of the processor, a buffer
     nanoseconds duplicates_alone{};   // of phase 4, a buffer, by one thread
     nanoseconds duplicates{};         //   and by the segments
-    nanoseconds rebuilding{};         // of phases 5 and 7, a group
+    nanoseconds rebuilding{};         // of phase 5, a buffer
     nanoseconds directories{};        // of phase 6, a buffer
     std::uint32_t jitter_percent = 0; // all of these take this much more or less, at most; below 100
 };
@@ -167,13 +167,18 @@ private:
     }
 
     void find_duplicates() {
-        work(p_.duplicates_alone * p_.buffers * p_.groups);
+        for_each_group(p_.duplicates_alone * p_.buffers);
         in_parallel(segments(), p_.groups, [this](std::uint32_t) { work(p_.duplicates * p_.buffers); });
     }
 
-    void rebuild_headers() { work(p_.rebuilding * p_.groups); }
-    void walk_directories() { work(p_.directories * p_.buffers * p_.groups); }
-    void correct_links() { work(p_.rebuilding); }
+    void rebuild_headers() { for_each_group(p_.rebuilding * p_.buffers); }
+    void walk_directories() { for_each_group(p_.directories * p_.buffers); }
+    void correct_links() { work(p_.rebuilding * p_.buffers); }
+
+    void for_each_group(nanoseconds duration) {
+        for (std::uint32_t group = 0; group < p_.groups; ++group)
+            work(duration);
+    }
 
     // Prefetch --------------------------------------------------------------------------------------------------------
 
@@ -322,6 +327,7 @@ private:
     }
 
     void work(nanoseconds duration) {
+        const typename P::frame itself{"xfs_repair"};
         const auto span = static_cast<std::uint64_t>(duration.count()) * p_.jitter_percent / 100;
         const auto drawn = static_cast<std::int64_t>(W::random().below(2 * span + 1));
         W::compute(nanoseconds(duration.count() - static_cast<std::int64_t>(span) + drawn), cpu_mode::user);
