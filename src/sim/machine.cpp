@@ -108,11 +108,13 @@ constexpr parameter table[] = {
     duration<&machine::context_switch>("scheduler.context_switch_ns", "a switch of threads"),
     duration<&machine::wake_cost>("scheduler.wake_cost_ns", "what waking a thread costs the waker"),
     duration<&machine::tick>("scheduler.tick_ns", "between two timer interrupts of a CPU; 0: none", false),
-    duration<&machine::tick_cost>("scheduler.tick_cost_ns", "what a timer interrupt takes from the thread", false),
-    duration<&machine::steal_after>("scheduler.steal_after_ns",
-                                    "a CPU whose idle times are shorter on average takes no thread from another's "
-                                    "queue when it goes idle; 0: it always does",
-                                    false),
+    duration<&machine::tick_cost>("scheduler.tick_cost_ns", "what a timer interrupt takes from the thread",
+                                  false),
+    duration<&machine::steal_after>(
+        "scheduler.steal_after_ns",
+        "a CPU whose idle times are shorter on average takes no thread from another's "
+        "queue when it goes idle; 0: it always does",
+        false),
     duration<&machine::balance_interval>("scheduler.balance_interval_ns",
                                          "between two runs of the load balancer; 0: never", false),
     row<&machine::swaps_per_1000s>(
