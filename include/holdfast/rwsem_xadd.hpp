@@ -113,9 +113,8 @@ public:
     void unlock() {
         typename P::frame frame{"up_write"};
         clear_owner();
-        // release: pairs with the acquire of whoever gets the lock next. acquire: the waker passes on what was done
-        // before to those it grants the lock.
-        const bias left = count_.fetch_sub(write, std::memory_order_acq_rel) - write;
+        // release: pairs with the acquire of whoever gets the lock next, or grants it.
+        const bias left = count_.fetch_sub(write, std::memory_order_release) - write;
         if (left < 0)
             wake();
     }
@@ -141,8 +140,8 @@ public:
 
     void unlock_shared() {
         typename P::frame frame{"up_read"};
-        // As in unlock.
-        const bias left = count_.fetch_sub(active, std::memory_order_acq_rel) - active;
+        // release: pairs with the acquire of the writer that gets the lock next.
+        const bias left = count_.fetch_sub(active, std::memory_order_release) - active;
         if (left < 0 && (left & active_mask) == 0)
             wake();
     }
@@ -151,8 +150,8 @@ public:
     void downgrade() {
         typename P::frame frame{"downgrade_write"};
         clear_owner();
-        // release, acquire: as in unlock.
-        const bias left = count_.fetch_sub(waiting, std::memory_order_acq_rel) - waiting;
+        // release: pairs with the acquire of readers. Those that we grant the lock ourselves see what we did anyway.
+        const bias left = count_.fetch_sub(waiting, std::memory_order_release) - waiting;
         if (left < 0) {
             wait_lock_.lock();
             if (!waiters_.empty())
@@ -198,12 +197,11 @@ private:
             adjustment += waiting;
         waiters_.append(mine);
         bias count;
-        // acquire: if it says that nobody is active, we grant the lock to ourselves: pairs with the releases in unlock
-        // and unlock_shared.
+        // relaxed: only says whether to wake.
         if (adjustment == 0)
-            count = count_.load(std::memory_order_acquire);
+            count = count_.load(std::memory_order_relaxed);
         else
-            count = count_.fetch_add(adjustment, std::memory_order_acquire) + adjustment;
+            count = count_.fetch_add(adjustment, std::memory_order_relaxed) + adjustment;
         // Nobody active, so nobody will wake the head; or only readers were before us.
         if (count == waiting || (count > waiting && first))
             wake_head();
@@ -396,7 +394,7 @@ private:
         if (!read_owned) {
             // A bias for the first reader, before anything else: if a writer has the lock, it stays with that.
             while (count_.fetch_add(active, std::memory_order_acquire) < waiting) {
-                // acquire, above: pairs with unlock's release, which the readers get from us.
+                // acquire, above: pairs with the releases of unlock and downgrade, which the readers get from us.
                 // relaxed: gives nothing away but the bias. If the writer went meanwhile, its wake-up may have missed us.
                 const bias left = count_.fetch_sub(active, std::memory_order_relaxed) - active;
                 if ((left & active_mask) != 0)

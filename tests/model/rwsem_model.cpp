@@ -1,0 +1,75 @@
+// The read-write semaphore of today, explored: exclusion, sharing, hand-off, downgrade, and waiters that give up, by sleeping
+// and by spinning, under the rules of 5.3 and of 6.
+#include <holdfast/rwsem.hpp>
+
+#include "rw_exclusion.hpp"
+
+namespace holdfast::model {
+namespace {
+
+using today = rwsem<platform>;
+using first = rwsem<platform, rwsem_presets::linux_5_3>;
+
+} // namespace
+} // namespace holdfast::model
+
+int main(int argc, char** argv) {
+    using namespace holdfast::model;
+    using enum role;
+    suite test("rwsem.hpp");
+    // Nobody spins; all ask for a hand-off as soon as they may; some of both.
+    constexpr chances sleeping{.off_cpu = chances::always};
+    constexpr chances impatient{.off_cpu = chances::always, .time_out = chances::always};
+    constexpr chances mixed{.resched = 1, .off_cpu = 1, .time_out = 1};
+    // The owner's word is a hint, and readers change it side by side: their stores have no order and need none.
+    const auto three = [](chances allowed, unsigned old_values = 1) {
+        return limits{
+            .preemptions = 2, .old_values = old_values, .allowed = allowed, .report_unordered_stores = false};
+    };
+    const auto two = [](chances allowed, unsigned preemptions = 4) {
+        return limits{.preemptions = preemptions, .allowed = allowed};
+    };
+
+    test.scenario<rw_sections<today, write, read>>("one writes, one reads", {.allowed = sleeping});
+    test.scenario<rw_sections<today, write, write>>("two write", two(sleeping));
+    test.scenario<rw_sections<today, write, write>>("two write, spinning or not",
+                                                    {.preemptions = 3, .old_values = 1, .allowed = mixed});
+    test.scenario<rw_sections<today, try_write, downgrade>>("one downgrades, one tries to write",
+                                                            two(sleeping));
+    test.scenario<rw_sections<today, try_read, downgrade>>("one downgrades, one tries to read",
+                                                           two(sleeping));
+    test.scenario<sharing<today, 2>>("readers share", {.allowed = sleeping});
+    test.scenario<rw_sections<today, killable_write, write_and_cancel>>("writer cancelled", two(sleeping, 3));
+    test.scenario<rw_sections<today, killable_read, write_and_cancel>>("reader cancelled", two(sleeping));
+    test.scenario<sharing_after_writer<today, 2>>("readers share after a writer", three(sleeping));
+    test.scenario<rw_sections<today, write, write, read>>("two write, one reads", three(sleeping));
+    test.scenario<rw_sections<today, downgrade, read, write>>("one downgrades", three(sleeping));
+    test.scenario<rw_sections<today, write, write, read>>("two write, one reads, hand-off", three(impatient));
+    test.scenario<rw_sections<today, write, read, read>>("one writes, two read, hand-off", three(impatient));
+    test.scenario<rw_sections<today, write, write, write>>("three write, hand-off", three(impatient));
+    test.scenario<rw_sections<today, killable_write, write_and_cancel, write>>("writer cancelled, hand-off",
+                                                                               three(impatient));
+    test.scenario<rw_sections<today, killable_write, write_and_cancel, read>>(
+        "writer cancelled, a reader behind", three(impatient));
+    test.scenario<rw_sections<today, killable_read, write_and_cancel, write>>(
+        "reader cancelled, a writer behind", three(sleeping));
+    test.scenario<rw_sections<today, write, write, read>>("two write, one reads, spinning or not",
+                                                          three(mixed, 0));
+
+    test.scenario<rw_sections<first, write, read>>("5.3: one writes, one reads, spinning or not",
+                                                   two(mixed, 3));
+    test.scenario<rw_sections<first, write, write, read>>("5.3: two write, one reads, hand-off",
+                                                          three(impatient));
+    test.scenario<rw_sections<first, write, read, read>>("5.3: one writes, two read, spinning or not",
+                                                         three(mixed, 0));
+    test.scenario<rw_sections<first, downgrade, write, read>>("5.3: one downgrades, spinning or not",
+                                                              three(mixed, 0));
+    const std::string hint = "the owner's word is a hint: it decides who spins";
+    test.survives("set_owner store(relaxed): write dropped", hint);
+    test.survives("set_nonspinnable compare_exchange_weak(relaxed): write dropped", hint);
+    test.survives("clear_nonspinnable fetch_and(relaxed): write dropped", hint);
+    test.survives("lock_slow fetch_or(relaxed): write dropped", hint);
+    test.survives("try_take_queued compare_exchange_weak(relaxed): write dropped",
+                  "without a hand-off the waiter goes on to compete: less fair, but no less right");
+    return test.run(argc, argv);
+}

@@ -1,0 +1,54 @@
+// The read-write semaphore of 2014 to 2016, explored: exclusion, sharing, downgrade, and writers that give up, by sleeping and
+// by spinning, under each of its rules.
+#include <holdfast/rwsem_xadd.hpp>
+
+#include "rw_exclusion.hpp"
+
+namespace holdfast::model {
+namespace {
+
+using sleeping_only = rwsem_xadd<platform, rwsem_xadd_presets::linux_3_15>;
+using always_spins = rwsem_xadd<platform, rwsem_xadd_presets::linux_3_16_rc1>;
+using spins = rwsem_xadd<platform, rwsem_xadd_presets::linux_3_16>;
+using defers = rwsem_xadd<platform, rwsem_xadd_presets::linux_4_7>;
+using releases = rwsem_xadd<platform, rwsem_xadd_presets::rfc_2016_v4>;
+
+} // namespace
+} // namespace holdfast::model
+
+int main(int argc, char** argv) {
+    using namespace holdfast::model;
+    using enum role;
+    suite test("rwsem_xadd.hpp");
+    constexpr chances mixed{.resched = 1, .off_cpu = 1};
+    const auto two = [](chances allowed = {}) { return limits{.preemptions = 4, .allowed = allowed}; };
+    const auto three = [](chances allowed = {}, unsigned old_values = 1) {
+        return limits{.preemptions = 2, .old_values = old_values, .allowed = allowed};
+    };
+
+    test.scenario<rw_sections<sleeping_only, write, read>>("one writes, one reads");
+    test.scenario<rw_sections<sleeping_only, write, write>>("two write");
+    test.scenario<rw_sections<sleeping_only, try_write, downgrade>>("one downgrades, one tries to write",
+                                                                    two());
+    test.scenario<rw_sections<sleeping_only, try_read, downgrade>>("one downgrades, one tries to read",
+                                                                   two());
+    test.scenario<sharing<sleeping_only, 2>>("readers share");
+    test.scenario<rw_sections<sleeping_only, killable_write, write_and_cancel>>("writer cancelled", two());
+    test.scenario<rw_sections<spins, write, write>>("two write, spinning or not", two(mixed));
+    test.scenario<rw_sections<always_spins, write, read>>("one writes, one reads, 3.16-rc1", two(mixed));
+    test.scenario<sharing_after_writer<sleeping_only, 2>>("readers share after a writer", three());
+    test.scenario<rw_sections<sleeping_only, write, write, read>>("two write, one reads", three());
+    test.scenario<rw_sections<sleeping_only, write, read, read>>("one writes, two read", three());
+    test.scenario<rw_sections<sleeping_only, downgrade, read, write>>("one downgrades", three());
+    test.scenario<rw_sections<sleeping_only, killable_write, write_and_cancel, read>>(
+        "writer cancelled, a reader behind", three());
+    test.scenario<rw_sections<sleeping_only, killable_write, write_and_cancel, write>>(
+        "writer cancelled, a writer behind", three());
+    test.scenario<rw_sections<defers, write, write, read>>("two write, one reads, 4.7", three(mixed, 0));
+    test.scenario<rw_sections<defers, write, write, write>>("three write, 4.7", three(mixed, 0));
+    test.scenario<rw_sections<releases, write, write, read>>("two write, one reads, 2016", three(mixed, 0));
+    test.scenario<rw_sections<releases, write, read, read>>("one writes, two read, 2016", three(mixed, 0));
+    test.survives("set_owner store(relaxed): write dropped",
+                  "the owner is a hint: who spins for it finds nobody");
+    return test.run(argc, argv);
+}
