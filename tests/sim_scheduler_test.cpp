@@ -281,14 +281,20 @@ TEST(sim_scheduler, park_and_await_end_at_their_deadlines) {
 
 // ---- Placement ----------------------------------------------------------------------------------------------------------
 
-// How many sockets four threads, the first included, are put on.
-std::size_t sockets_used(placement placing, std::uint64_t seed) {
-    machine m = free_machine(4, 4, 2);
+struct used {
+    std::size_t sockets, cores;
+};
+
+// How many sockets and cores four threads, the first included, are put on.
+used by_four(placement placing, const machine& shape, std::uint64_t seed) {
+    machine m = shape;
     m.placing = placing;
     std::set<std::int64_t> sockets;
+    std::set<std::int64_t> cores;
     run({&m, seed, 0}, [&] {
         const auto note = [&] {
             sockets.insert(m.socket_of(P::cpu()));
+            cores.insert(m.core_of(P::cpu()));
             work(1ms);
         };
         std::vector<W::thread> threads;
@@ -298,14 +304,33 @@ std::size_t sockets_used(placement placing, std::uint64_t seed) {
         for (W::thread& t : threads)
             W::join(t);
     });
-    return sockets.size();
+    return {sockets.size(), cores.size()};
 }
 
-TEST(sim_scheduler, new_threads_are_spread_or_fall_anywhere) {
+// On two sockets of two cores of two threads: a core each; two in each socket, wherever there; or anywhere.
+TEST(sim_scheduler, new_threads_are_spread_over_cores_or_sockets_or_fall_anywhere) {
+    const machine m = free_machine(2, 2, 2);
+    std::size_t fewest_cores_by_socket = 4;
+    std::size_t fewest_cores = 4;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        EXPECT_EQ(by_four(placement::spread, m, seed).cores, 4u) << seed;
+        const used by_socket = by_four(placement::sockets, m, seed);
+        EXPECT_EQ(by_socket.sockets, 2u) << seed;
+        EXPECT_GE(by_socket.cores, 2u) << seed;
+        fewest_cores_by_socket = std::min(fewest_cores_by_socket, by_socket.cores);
+        fewest_cores = std::min(fewest_cores, by_four(placement::random, m, seed).cores);
+    }
+    EXPECT_LT(fewest_cores_by_socket, 4u);
+    EXPECT_LT(fewest_cores, 4u);
+}
+
+TEST(sim_scheduler, new_threads_are_spread_over_all_sockets_or_fall_anywhere) {
+    const machine m = free_machine(4, 4, 2);
     std::size_t fewest = 4;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        EXPECT_EQ(sockets_used(placement::spread, seed), 4u) << seed;
-        fewest = std::min(fewest, sockets_used(placement::random, seed));
+        EXPECT_EQ(by_four(placement::spread, m, seed).sockets, 4u) << seed;
+        EXPECT_EQ(by_four(placement::sockets, m, seed).sockets, 4u) << seed;
+        fewest = std::min(fewest, by_four(placement::random, m, seed).sockets);
     }
     EXPECT_LT(fewest, 4u);
 }
