@@ -98,8 +98,8 @@ struct machine {
     picoseconds wakeup_latency = 0;     // from wake-up to the run queue of another CPU
     picoseconds context_switch = 0;
     picoseconds wake_cost = 0;        // what waking costs the waker
-    picoseconds tick = 0;               // between two timer interrupts of a CPU; 0: none
-    picoseconds tick_cost = 0;          // what one takes from the thread
+    picoseconds tick = 0;             // between two timer interrupts of a CPU; 0: none
+    picoseconds tick_cost = 0;        // what one takes from the thread
     picoseconds steal_after = 0;      // a CPU that idles for less, on average, does not steal
     picoseconds balance_interval = 0; // between two runs of the load balancer; 0: never
     std::int64_t swaps_per_1000s = 0; // exchanges of two threads between sockets, on a balanced machine
