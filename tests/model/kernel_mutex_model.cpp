@@ -10,7 +10,8 @@ namespace {
 using without_handoff = kernel_mutex<platform, kernel_mutex_presets::linux_3_12>;
 using with_handoff = kernel_mutex<platform, kernel_mutex_presets::linux_4_10>;
 
-// Thread 0 may be cancelled by the last one; the mutex is as good as new whether it got in or not.
+// Thread 1 may be cancelled by thread 0; the mutex is as good as new whether it got in or not. Not the other way round:
+// end() is thread 0, which must not find the mutex passed on to itself.
 template <class Lock, unsigned Threads>
 struct killable {
     static constexpr unsigned threads = Threads;
@@ -20,14 +21,14 @@ struct killable {
     bool given_up = false;
 
     void thread(unsigned me) {
-        if (me == 0 && !lock.lock(token)) {
+        if (me == 1 && !lock.lock(token)) {
             given_up = true;
             return;
         }
-        if (me != 0)
+        if (me != 1)
             lock.lock();
         sum.set(sum.get() + 1);
-        if (me == Threads - 1)
+        if (me == 0)
             token.cancel();
         lock.unlock();
     }
