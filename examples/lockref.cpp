@@ -32,6 +32,7 @@ bool release(entry& e) {
 int main() {
     entry e;
     std::vector<std::thread> readers;
+    readers.reserve(4);
     for (int i = 0; i < 4; ++i) {
         readers.emplace_back([&e] {
             for (int n = 0; n < 1000; ++n) {

@@ -55,6 +55,7 @@ int main() {
     std::mutex slow;
     int slept = 0;
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
         threads.emplace_back([&slow, &slept, i] {
             for (int n = 0; n < 1000; ++n) {

@@ -214,6 +214,7 @@ TEST(qspinlock_stress, nested_deeper_than_there_are_nodes) {
     std::array<payload, depth> data;
     std::atomic<std::uint64_t> torn{0};
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
         threads.emplace_back([&] {
             for (int n = 0; n < 300; ++n) {

@@ -329,6 +329,7 @@ TEST(native_oversubscribed, ticket_lock_with_140_threads_finishes) {
     ticket_lock<native> lock;
     int sum = 0;
     std::vector<std::thread> threads;
+    threads.reserve(thread_count);
     for (int i = 0; i < thread_count; ++i) {
         threads.emplace_back([&] {
             for (int round = 0; round < rounds; ++round) {

@@ -53,6 +53,7 @@ TEST(osq, waiters_leave_from_anywhere_when_their_cpu_is_wanted) {
     ASSERT_TRUE(lock.lock(slot));
     std::atomic<int> left{0};
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
         threads.emplace_back([&] {
             const native::no_preempt spinning;

@@ -10,6 +10,7 @@ namespace holdfast::os {
 
 template <class T>
 class atomic {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer, and its own size is meant
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "clause A of platform.hpp");
     static_assert(std::atomic<T>::is_always_lock_free, "a lock can't be made of locks");
 

@@ -121,10 +121,11 @@ private:
         std::uint32_t offset;
     };
 
-    // Segment n begins at slot first_segment * (2^n - 1).
+    // Segment n begins at slot first_segment * (2^n - 1): with first_segment added, at a power of two.
     static constexpr place place_of(std::uint32_t number) {
-        const auto segment = static_cast<std::uint32_t>(std::bit_width(number / first_segment + 1) - 1);
-        return {segment, number - first_segment * ((std::uint32_t{1} << segment) - 1)};
+        const std::uint32_t shifted = number + first_segment;
+        return {static_cast<std::uint32_t>(std::bit_width(shifted) - std::bit_width(first_segment)),
+                shifted - std::bit_floor(shifted)};
     }
 
     // The slot of a number, on a segment that is mapped now if it wasn't.
@@ -201,7 +202,8 @@ private:
     }
 
     // Puts a slot on the stack of free ones. The stack's word holds a tag above the top's identity; a new tag
-    // with each change, because a slot may be taken and put back between another thread's look and its exchange.
+    // with each change, because a slot may be taken and put back between another thread's look and its
+    // exchange.
     static void push(slot & left) {
         const std::uint32_t identity = left.identity.load(std::memory_order_relaxed);
         left.identity.store(0, std::memory_order_relaxed);
