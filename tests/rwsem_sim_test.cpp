@@ -45,6 +45,7 @@ std::uint64_t rounds(const mix& how) {
         std::int64_t written = 0;
         const auto hold = [](std::chrono::nanoseconds time) { W::compute(time, cpu_mode::system); };
         std::vector<W::thread> threads;
+        threads.reserve(static_cast<std::size_t>(how.threads));
         for (int i = 0; i < how.threads; ++i) {
             threads.push_back(W::spawn([&] {
                 for (; W::now() < how.duration; ++done) {

@@ -69,6 +69,7 @@ TEST(semaphore, those_who_give_up_take_no_grant_along) {
     counter passes(0);
     std::atomic<int> given_up{0};
     std::vector<std::thread> waiters;
+    waiters.reserve(6);
     for (int i = 0; i < 6; ++i) {
         waiters.emplace_back([&, i] {
             if (i % 2 == 0)

@@ -121,6 +121,7 @@ TYPED_TEST_P(shared_lockable, many_readers_wait_for_one_writer) {
     lock.lock();
     std::atomic<int> inside{0};
     std::vector<std::thread> readers;
+    readers.reserve(8);
     for (int i = 0; i < 8; ++i) {
         readers.emplace_back([&] {
             const std::shared_lock guard(lock);

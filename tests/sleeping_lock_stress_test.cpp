@@ -46,6 +46,7 @@ private:
 void stress(unsigned thread_count, unsigned steps, const std::function<void(unsigned, unsigned)>& step) {
     const auto end = std::chrono::steady_clock::now() + 300ms;
     std::vector<std::thread> threads;
+    threads.reserve(thread_count);
     for (unsigned i = 0; i < thread_count; ++i) {
         threads.emplace_back([&, i] {
             for (unsigned n = 0; n < steps && (n % 16 != 0 || std::chrono::steady_clock::now() < end); ++n)
