@@ -68,7 +68,7 @@ sim::report simulated(const repair_parameters& p, std::uint64_t seed) {
     static const sim::machine m = sim::read_machine(data_file("machines", "repair-vm-16p"));
     repair_result done;
     modelled_heap heap;
-    const sim::report report = sim::run(
+    sim::report report = sim::run(
         {&m, seed, 0}, [&] { done = repair<world, rwsem_xadd<sim::platform, Rules>>::run(p, heap); });
     expect_all_work_done(done);
     return report;
@@ -130,7 +130,7 @@ TEST(repair, natively_too_and_every_page_is_touched_once) {
     EXPECT_GE(heap.used(), 1 + (14 + all_buffers) * 2);
 }
 
-// ---- The tool's own locks -----------------------------------------------------------------------------------------
+// ---- The tool's own locks ---------------------------------------------------------------------------------
 
 // Threads that take turns by a mutex and a condition, held back by a semaphore of two.
 template <class W>
@@ -142,15 +142,16 @@ void take_turns() {
     auto& changed = W::template make<futex_condition<P>>();
     auto& two = W::template make<futex_semaphore<P>>(2u);
     auto& inside = W::template make<typename P::template atomic<std::uint32_t>>(0u);
-    int turn = 0;
+    auto& turn = W::template make<typename P::template var<int>>(0);
     std::vector<typename W::thread> started;
+    started.reserve(threads);
     for (int i = 0; i < threads; ++i) {
         started.push_back(W::spawn([&, i] {
             for (int round = 0; round < rounds; ++round) {
                 mutex.lock();
-                while (turn % threads != i)
+                while (turn.get() % threads != i)
                     changed.wait(mutex);
-                ++turn;
+                turn.set(turn.get() + 1);
                 changed.broadcast();
                 mutex.unlock();
                 two.wait();
@@ -163,7 +164,7 @@ void take_turns() {
     }
     for (typename W::thread& t : started)
         W::join(t);
-    EXPECT_EQ(turn, threads * rounds);
+    EXPECT_EQ(turn.get(), threads * rounds);
 }
 
 TEST(futex_locks, exclude_and_wake_on_the_simulated_machine) {

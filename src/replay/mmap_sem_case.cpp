@@ -1,7 +1,8 @@
-// The case of mmap_sem: a repair tool whose threads grow one heap and touch its pages, on three read-write semaphores.
+// The case of mmap_sem: a repair tool whose threads grow one heap and touch its pages, on three read-write
+// semaphores.
 //
-// The variants differ in the semaphore's rules, and in whether the tool works on many allocation groups at once
-// (strided, as it does by default) or on one.
+// The variants differ in the semaphore's rules, and in whether the tool works on many allocation groups at
+// once (strided, as it does by default) or on one.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -130,9 +131,10 @@ public:
         return 100 * sum / total_;
     }
 
-    // Of the semaphore's wait_lock: waiting for it (a spin_lock in one of the semaphore's slow paths), and what is done
-    // under it, which is wake-ups mostly. Kernel profiles without an interrupt that nothing holds off show all this where
-    // interrupts open again, in _raw_spin_unlock_irq and _raw_spin_unlock_irqrestore.
+    // Of the semaphore's wait_lock: waiting for it (a spin_lock in one of the semaphore's slow paths), and
+    // what is done under it, which is wake-ups mostly. Kernel profiles without an interrupt that nothing
+    // holds off show all this where interrupts open again, in _raw_spin_unlock_irq and
+    // _raw_spin_unlock_irqrestore.
     double of_wait_lock() const {
         double sum = 0;
         for (const sim::profile_node& node : profile_) {

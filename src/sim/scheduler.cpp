@@ -1,12 +1,12 @@
 // The engine's scheduler: which thread is on which CPU.
 //
-// A run queue for each CPU, served in order. A thread keeps the CPU until it blocks, or until its slice is over while
-// others wait; a woken thread takes it at once if the running one has had at least the wake-up granularity. A woken
-// thread goes to the CPU where it ran last if that is idle, else to an idle one of the same socket, else
-// into that CPU's queue. A CPU with nothing to do takes a thread from the longest queue, of its socket first, unless it is
-// seldom idle for long (then, by the kernel's reckoning, the search is not worth it). A balancer
-// evens out queues now and then, and exchanges threads between sockets as the machine file says. With preemption disabled
-// nothing of this takes a thread off; it is only told (need_resched).
+// A run queue for each CPU, served in order. A thread keeps the CPU until it blocks, or until its slice is
+// over while others wait; a woken thread takes it at once if the running one has had at least the wake-up
+// granularity. A woken thread goes to the CPU where it ran last if that is idle, else to an idle one of the
+// same socket, else into that CPU's queue. A CPU with nothing to do takes a thread from the longest queue, of
+// its socket first, unless it is seldom idle for long (then, by the kernel's reckoning, the search is not
+// worth it). A balancer evens out queues now and then, and exchanges threads between sockets as the machine
+// file says. With preemption disabled nothing of this takes a thread off; it is only told (need_resched).
 #include <algorithm>
 
 #include "sim/engine.hpp"
@@ -70,7 +70,8 @@ void engine::put_on(cpu& c, thread& t, picoseconds at) {
     if (t.on != &c)
         ++migrations_;
     if (at > c.idle_since) {
-        // As the kernel's: an eighth of the difference, and no one long time counts for more than two short ones.
+        // As the kernel's: an eighth of the difference, and no one long time counts for more than two short
+        // ones.
         c.average_idle += (std::min(at - c.idle_since, 2 * machine_.steal_after) - c.average_idle) / 8;
     }
     profile_[t.frame].off_cpu += at - t.off_since;

@@ -1,9 +1,9 @@
-// An address space as its threads contend for it: one read-write semaphore (the kernel's mmap_sem), taken for writing by
-// what changes the map (mprotect, as a heap grows) and for reading by page faults.
+// An address space as its threads contend for it: one read-write semaphore (the kernel's mmap_sem), taken for
+// writing by what changes the map (mprotect, as a heap grows) and for reading by page faults.
 //
-// A fault takes a page into use: zeroes it and maps it. Some faults also change a page that other CPUs may have in their
-// TLBs (a page read before it is first written was the zero page), and wait for all of them to forget it, with the
-// semaphore held.
+// A fault takes a page into use: zeroes it and maps it. Some faults also change a page that other CPUs may
+// have in their TLBs (a page read before it is first written was the zero page), and wait for all of them to
+// forget it, with the semaphore held.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ class address_space {
 public:
     explicit address_space(const address_space_costs& costs) : costs_(costs) {}
 
-    // Lets a heap grow: one mprotect call. `work` is done with the map locked, besides what it costs by the model.
+    // Lets a heap grow: one mprotect call. `work` is done with the map locked, besides what it costs by the
+    // model.
     template <class Work>
     void mprotect(Work work) {
         const frame system_call{"sys_mprotect"};

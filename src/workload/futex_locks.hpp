@@ -1,14 +1,16 @@
-// What a program's own threads wait on: a mutex, a condition and a semaphore like those of pthreads, on a futex.
+// What a program's own threads wait on: a mutex, a condition and a semaphore like those of pthreads, on a
+// futex.
 //
-// A futex is a word and a queue of sleepers in the kernel. Who finds the word in the wrong state sleeps on it, unless it
-// has changed meanwhile; who changes it wakes sleepers if there may be any. Uncontended, nobody enters the kernel.
+// A futex is a word and a queue of sleepers in the kernel. Who finds the word in the wrong state sleeps on
+// it, unless it has changed meanwhile; who changes it wakes sleepers if there may be any. Uncontended, nobody
+// enters the kernel.
 //
-//   mutex      word 0: free, 1: locked, 2: locked, and somebody may sleep (Drepper, "Futexes are tricky", 2011)
+//   mutex      word 0: free, 1: locked, 2: locked, and somebody may sleep (Drepper, "Futexes are tricky")
 //   condition  word: how often it was signalled
 //   semaphore  word: how many may pass; a count of sleepers beside it
 //
-// These are part of the workloads, not for users of Holdfast: they are there so that a program on a simulated machine
-// sleeps and wakes where the real one does. On the simulated machine all their time is system time.
+// These are part of the workloads, not for users of Holdfast: they are there so that a program on a simulated
+// machine sleeps and wakes where the real one does. On the simulated machine all their time is system time.
 #pragma once
 
 #include <cstdint>
@@ -101,7 +103,8 @@ private:
 template <class P>
 class futex_condition {
 public:
-    // Gives up `mutex`, which the caller has locked, sleeps until signalled, and locks it again. May wake up for nothing.
+    // Gives up `mutex`, which the caller has locked, sleeps until signalled, and locks it again. May wake up
+    // for nothing.
     void wait(futex_mutex<P>& mutex) {
         const std::uint32_t seen = signals_.load(std::memory_order_relaxed);
         mutex.unlock();

@@ -1,16 +1,16 @@
-// A file-system repair tool, as its threads meet: prefetchers that read metadata into a growing heap, and threads that
-// work through what they have read.
+// A file-system repair tool, as its threads meet: prefetchers that read metadata into a growing heap, and
+// threads that work through what they have read.
 //
 // After xfs_repair of 2014-15. An image has allocation groups; each is read and checked by six threads:
 //
 //   control      walks the group's index, queues its buffers and starts the readers
-//   readers (4)  take some queued buffers at a time, allocate them (the heap grows by one mprotect a buffer), read them
-//                past the kernel's cache, copy and parse them (first touch: page faults)
+//   readers (4)  take some queued buffers at a time, allocate them (the heap grows by one mprotect a buffer),
+//                read them past the kernel's cache, copy and parse them (first touch: page faults)
 //   processor    checks each buffer, and keeps records of its own (heap growth and page faults, too)
 //
-// A segment is `stride` groups one after another; its processor has the next group prefetched while it works on one.
-// Segments go on at the same time: 336 groups at a stride of 15 make 23 of them, some 140 threads. Without a stride
-// all groups are one segment.
+// A segment is `stride` groups one after another; its processor has the next group prefetched while it works
+// on one. Segments go on at the same time: 336 groups at a stride of 15 make 23 of them, some 140 threads.
+// Without a stride all groups are one segment.
 //
 //   phase 1  reads the superblock
 //   phase 2  scans the groups' headers and free-space trees, in parallel
@@ -20,8 +20,9 @@
 //   phase 6  follows directories, one thread, from the cache
 //   phase 7  corrects link counts
 //
-// Locks of the tool: for each group in work a mutex, two conditions (something queued, something read) and a semaphore
-// that bounds what is read ahead; a mutex over the cache's count. Those it meets in the kernel: its address space's.
+// Locks of the tool: for each group in work a mutex, two conditions (something queued, something read) and a
+// semaphore that bounds what is read ahead; a mutex over the cache's count. Those it meets in the kernel: its
+// address space's.
 #pragma once
 
 #include <algorithm>
@@ -80,8 +81,8 @@ struct modelled_heap {
     void touch(std::uint64_t) {}
 };
 
-// Runs as the program of a world `W` whose address space has a semaphore of type `Semaphore`, with `Heap` an object like
-// modelled_heap, called by all threads.
+// Runs as the program of a world `W` whose address space has a semaphore of type `Semaphore`, with `Heap` an
+// object like modelled_heap, called by all threads.
 template <class W, class Semaphore, class Heap = modelled_heap>
 class repair {
     using P = typename W::platform;
@@ -141,7 +142,7 @@ private:
     std::uint32_t stride() const { return p_.stride == 0 ? p_.groups : p_.stride; }
     std::uint32_t segments() const { return (p_.groups + stride() - 1) / stride(); }
 
-    // Phases ----------------------------------------------------------------------------------------------------------
+    // Phases ------------------------------------------------------------------------------------------------
 
     void read_superblock() {
         const std::uint64_t page = allocate(1);
@@ -180,7 +181,7 @@ private:
             work(duration);
     }
 
-    // Prefetch --------------------------------------------------------------------------------------------------------
+    // Prefetch ----------------------------------------------------------------------------------------------
 
     void start(group_in_work& g) {
         g.controller = W::spawn([this, &g] { control(g); });
@@ -265,7 +266,7 @@ private:
         g.mutex.unlock();
     }
 
-    // Processing ------------------------------------------------------------------------------------------------------
+    // Processing --------------------------------------------------------------------------------------------
 
     void process_segment(std::uint32_t first, std::uint32_t end) {
         group_in_work* g = &W::template make<group_in_work>(first, p_.read_ahead);
@@ -302,7 +303,7 @@ private:
         }
     }
 
-    // What all phases do ----------------------------------------------------------------------------------------------
+    // What all phases do ------------------------------------------------------------------------------------
 
     // Has the heap grow by a buffer or record; gives its first page.
     std::uint64_t allocate(std::uint32_t pages) {
