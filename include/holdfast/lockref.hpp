@@ -10,8 +10,8 @@
 //
 // A failed exchange means that somebody else has progressed, so the loop can't hang as a whole, but one
 // thread can fail for ever; after `retry_limit` failures it takes the lock, where it gets its turn. Whether
-// to pause between a failure and the next try is the question of seed thread 3: it depends on the machine, so
-// it is policy here.
+// to pause between a failure and the next try depends on the machine (docs/replay.md shows three), so it is
+// policy here.
 //
 // Ordering. Counting up needs none: who has a reference may hand on another. Counting down releases, so that
 // whoever finds the last reference gone sees what the others did with theirs. put_or_lock's last reference

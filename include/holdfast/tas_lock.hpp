@@ -2,7 +2,7 @@
 //
 // One bit. Who waits reads until the bit is clear and then tries to set it; whoever wins, wins. Nothing is fair and
 // every release makes all waiters fetch the line at once, but there is nothing to hand over either: a waiter that
-// is not running delays nobody. s390 had this lock in 2013 (seed thread 3), for that reason.
+// is not running delays nobody. s390 had this lock in 2013, for that reason.
 #pragma once
 
 #include <holdfast/word_lock.hpp>

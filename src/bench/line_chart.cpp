@@ -38,10 +38,12 @@ std::string escaped(std::string_view text) {
     return result;
 }
 
-// A scale from 0 to `end`, with a tick every `step`: 1, 2 or 5 times a power of ten.
+// A scale from 0 on with so many ticks, one every `step`: 1, 2 or 5 times a power of ten.
 struct scale {
-    double end;
     double step;
+    int ticks;
+
+    [[nodiscard]] double end() const { return step * ticks; }
 };
 
 scale scale_for(double largest, double ticks) {
@@ -54,7 +56,7 @@ scale scale_for(double largest, double ticks) {
         if (factor * magnitude >= rough)
             step = factor * magnitude;
     }
-    return {std::ceil(largest / step - 1e-9) * step, step};
+    return {step, static_cast<int>(std::ceil(largest / step - 1e-9))};
 }
 
 } // namespace
@@ -72,8 +74,8 @@ std::string to_svg(const line_chart& chart) {
     const scale y = scale_for(largest_y, 6);
     const double x_end = width - right;
     const double y_end = height - bottom;
-    const auto at_x = [&](double value) { return left + (x_end - left) * value / x.end; };
-    const auto at_y = [&](double value) { return y_end - (y_end - top) * value / y.end; };
+    const auto at_x = [&](double value) { return left + (x_end - left) * value / x.end(); };
+    const auto at_y = [&](double value) { return y_end - (y_end - top) * value / y.end(); };
 
     std::string svg;
     const auto out = std::back_inserter(svg);
@@ -86,14 +88,16 @@ std::string to_svg(const line_chart& chart) {
                    width, height, left, escaped(chart.title), escaped(chart.note));
 
     // Axes and grid.
-    for (double value = 0; value <= y.end * (1 + 1e-9); value += y.step) {
+    for (int tick = 0; tick <= y.ticks; ++tick) {
+        const double value = tick * y.step;
         fmt::format_to(out,
                        "<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"{}\"/>\n"
                        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n",
-                       left, at_y(value), x_end, value == 0 ? "#000000" : "#dddddd", left - 8,
-                       at_y(value) + 4, value);
+                       left, at_y(value), x_end, tick == 0 ? "#000000" : "#dddddd", left - 8, at_y(value) + 4,
+                       value);
     }
-    for (double value = 0; value <= x.end * (1 + 1e-9); value += x.step) {
+    for (int tick = 0; tick <= x.ticks; ++tick) {
+        const double value = tick * x.step;
         fmt::format_to(out,
                        "<path d=\"M{0:.1f} {1:.1f}v5\" stroke=\"#000000\"/>\n"
                        "<text x=\"{0:.1f}\" y=\"{2:.1f}\" text-anchor=\"middle\">{3:g}</text>\n",
