@@ -17,8 +17,8 @@ struct names {
     }
 };
 
-// Small machines of different shapes: each seed places threads differently and gives them another order. In the last
-// two, hardware threads take turns on a core, and all threads on the one CPU.
+// Small machines of different shapes: each seed places threads differently and gives them another order. In
+// the last two, hardware threads take turns on a core, and all threads on the one CPU.
 std::vector<machine> machines() {
     machine turns = memory_machine(2, 1, 2);
     turns.sharing = smt::switch_on_event;

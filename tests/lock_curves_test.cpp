@@ -27,7 +27,7 @@ sim::machine opteron() {
     return sim::read_machine(data_file("machines", "opteron-8s"));
 }
 
-// ---- Waits --------------------------------------------------------------------------------------------------------------
+// ---- Waits ------------------------------------------------------------------------------------------------
 
 TEST(wait_times, percentiles_are_right_to_a_sixteenth) {
     wait_times waits;
@@ -66,7 +66,7 @@ TEST(wait_times, sums_of_two_are_as_if_counted_in_one) {
     EXPECT_EQ(a.longest(), 2us);
 }
 
-// ---- The program ----------------------------------------------------------------------------------------------------------
+// ---- The program ------------------------------------------------------------------------------------------
 
 template <class Lock>
 contend_result contend_on_sim(const contend_settings& s) {
@@ -113,14 +113,14 @@ TEST(contend, the_same_program_runs_on_this_machine) {
     EXPECT_TRUE(r.exclusive);
 }
 
-// ---- The formula ----------------------------------------------------------------------------------------------------------
+// ---- The formula ------------------------------------------------------------------------------------------
 
 TEST(birth_death, one_cpu_thinks_and_works_in_turn) {
     EXPECT_NEAR(bench::birth_death_throughput(1, 3'000, 200, 50), 1e9 / 3'200, 1e-3);
 }
 
-// Two CPUs, by hand: weights 1, 2 s/a, 2 (s/a)^2 with s the section and a the think time, as one waiter needs no fetch
-// of others; s/a = 1 gives (2 + 2) / 5 thinking on average.
+// Two CPUs, by hand: weights 1, 2 s/a, 2 (s/a)^2 with s the section and a the think time, as one waiter needs
+// no fetch of others; s/a = 1 gives (2 + 2) / 5 thinking on average.
 TEST(birth_death, two_cpus_by_hand) {
     EXPECT_NEAR(bench::birth_death_throughput(2, 1'000, 1'000, 0), 0.8 * 1e6, 1e-3);
 }
@@ -131,7 +131,7 @@ TEST(birth_death, without_fetches_it_ends_in_a_plateau_and_with_them_it_collapse
     EXPECT_TRUE(std::isfinite(bench::birth_death_throughput(1'024, 1, 1e6, 1e6)));
 }
 
-// ---- The curves -----------------------------------------------------------------------------------------------------------
+// ---- The curves -------------------------------------------------------------------------------------------
 
 double rate_of(const std::vector<bench::cell>& cells, const std::string& lock, std::uint32_t threads) {
     for (const bench::cell& c : cells) {
@@ -142,8 +142,8 @@ double rate_of(const std::vector<bench::cell>& cells, const std::string& lock, s
     return 0;
 }
 
-// What the paper says: the ticket lock's throughput collapses soon after its peak, the chain predicts the collapse, but
-// softer than it is; the MCS lock keeps its throughput.
+// What the paper says: the ticket lock's throughput collapses soon after its peak, the chain predicts the
+// collapse, but softer than it is; the MCS lock keeps its throughput.
 TEST(lock_curves, a_ticket_lock_collapses_and_an_mcs_lock_does_not) {
     const sim::machine m = opteron();
     bench::lock_bench b;

@@ -135,7 +135,8 @@ TEST(sim_accounting, functions_are_told_apart_by_their_callers) {
     EXPECT_EQ(common, 3 * ms);
 }
 
-// Blocked in "sleeper" for 4 ms; and for want of a CPU, which another has from 3 ms to 8 ms, for another 3 ms.
+// Blocked in "sleeper" for 4 ms; and for want of a CPU, which another has from 3 ms to 8 ms, for another 3
+// ms.
 TEST(sim_accounting, who_is_off_the_cpu_is_so_in_a_function) {
     const report r = run_on_first(free_machine(1, 1), [] {
         together({{0,
@@ -157,7 +158,7 @@ TEST(sim_accounting, who_is_off_the_cpu_is_so_in_a_function) {
     EXPECT_EQ(r.profile[0].off_cpu, 9 * ms);
 }
 
-// ---- Whatever the program and the machine ----------------------------------------------------------------------------
+// ---- Whatever the program and the machine -----------------------------------------------------------------
 
 TEST(sim_accounting, no_time_is_lost) {
     for (const machine& m : mixed_machines()) {
@@ -191,7 +192,7 @@ TEST(sim_accounting, no_time_is_lost) {
     }
 }
 
-// ---- Lock events --------------------------------------------------------------------------------------------------------
+// ---- Lock events ------------------------------------------------------------------------------------------
 
 std::uint64_t of(const report& r, event e) {
     return r.events[static_cast<std::size_t>(e)];

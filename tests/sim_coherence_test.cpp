@@ -14,7 +14,7 @@ namespace {
 
 using word = P::atomic<std::uint32_t>;
 
-// ---- Costs of the core that has the line --------------------------------------------------------------------------
+// ---- Costs of the core that has the line ------------------------------------------------------------------
 
 struct hit_costs {
     std::int64_t load, store, rmw, get, set, store_seq_cst, rmw_seq_cst, fence, light_fence;
@@ -65,7 +65,7 @@ TEST(sim_coherence, a_machine_may_fence_in_every_rmw) {
     EXPECT_EQ(t.store, 1);
 }
 
-// ---- Distance ------------------------------------------------------------------------------------------------------
+// ---- Distance ---------------------------------------------------------------------------------------------
 
 TEST(sim_coherence, a_line_in_no_cache_comes_from_the_memory_where_it_was_made) {
     std::int64_t local = 0;
@@ -85,8 +85,8 @@ TEST(sim_coherence, a_line_in_no_cache_comes_from_the_memory_where_it_was_made) 
     EXPECT_EQ(r.memory_operations, 3u);
 }
 
-// CPUs 0 and 1 share a core, 2 is in the next core of the same complex, 4 in the socket's other complex, 8 in the
-// other socket.
+// CPUs 0 and 1 share a core, 2 is in the next core of the same complex, 4 in the socket's other complex, 8 in
+// the other socket.
 machine all_distances() {
     machine m = memory_machine(2, 4, 2);
     m.complexes_per_socket = 2;
@@ -137,7 +137,7 @@ TEST(sim_coherence, the_nearest_copy_answers_a_read) {
     EXPECT_EQ(t, 20 + 1);
 }
 
-// ---- Stores to shared lines ------------------------------------------------------------------------------------------
+// ---- Stores to shared lines -------------------------------------------------------------------------------
 
 std::int64_t store_to_shared(picoseconds invalidate_sharer, const std::vector<std::uint32_t>& readers) {
     machine m = all_distances();
@@ -161,7 +161,7 @@ TEST(sim_coherence, a_store_waits_for_its_farthest_sharer_and_pays_for_each) {
     EXPECT_EQ(store_to_shared(0, {1, 2, 4, 8}), 130 + 1);
 }
 
-// ---- Stay ------------------------------------------------------------------------------------------------------------
+// ---- Stay -------------------------------------------------------------------------------------------------
 
 struct pair_of_times {
     std::int64_t owner, other;
@@ -190,22 +190,24 @@ pair_of_times owner_against_reader(picoseconds stay) {
     return end;
 }
 
-// Stay 500: the line comes at 100, so it goes at 600. The owner's ten read-modify-writes, from 101 on, all hit.
+// Stay 500: the line comes at 100, so it goes at 600. The owner's ten read-modify-writes, from 101 on, all
+// hit.
 TEST(sim_coherence, an_acquired_line_stays) {
     const pair_of_times end = owner_against_reader(500 * ns);
     EXPECT_EQ(end.owner, 101 + 10 * 10);
     EXPECT_EQ(end.other, 600 + 50 + 1);
 }
 
-// Stay 0: it goes at 150, in the owner's fifth read-modify-write. The sixth, at 151, finds a transfer under way, gets
-// the line when that has arrived, at 200, and must invalidate the reader's copy: 250. Five more make 300.
+// Stay 0: it goes at 150, in the owner's fifth read-modify-write. The sixth, at 151, finds a transfer under
+// way, gets the line when that has arrived, at 200, and must invalidate the reader's copy: 250. Five more
+// make 300.
 TEST(sim_coherence, without_stay_it_goes_at_once) {
     const pair_of_times end = owner_against_reader(0);
     EXPECT_EQ(end.owner, 250 + 5 * 10);
     EXPECT_EQ(end.other, 150 + 50 + 1);
 }
 
-// ---- One at a time, and merged reads ---------------------------------------------------------------------------------
+// ---- One at a time, and merged reads ----------------------------------------------------------------------
 
 struct read_storm {
     std::uint64_t transfers;
@@ -278,7 +280,7 @@ TEST(sim_coherence, after_merged_reads_a_line_still_serves_one_at_a_time) {
     EXPECT_EQ(end, (std::vector<std::int64_t>{0, 51, 101, 101, 151, 201}));
 }
 
-// ---- Spinning ----------------------------------------------------------------------------------------------------------
+// ---- Spinning ---------------------------------------------------------------------------------------------
 
 // Transfers of `waiters` CPUs that wait for one store, by all of one word or each of its own.
 std::uint64_t transfers_of_a_release(std::uint32_t waiters, bool own_words) {
@@ -307,8 +309,8 @@ std::uint64_t transfers_of_a_release(std::uint32_t waiters, bool own_words) {
     return r.line_transfers;
 }
 
-// Each waiter fetches the line to begin with, the store takes it, and each fetches it again. Spinning on one's copy
-// costs none.
+// Each waiter fetches the line to begin with, the store takes it, and each fetches it again. Spinning on
+// one's copy costs none.
 TEST(sim_coherence, a_release_sends_all_spinners_of_a_line_for_it) {
     for (const std::uint32_t waiters : {1u, 4u, 16u})
         EXPECT_EQ(transfers_of_a_release(waiters, false), 2 * waiters + 1) << waiters;
@@ -320,7 +322,8 @@ TEST(sim_coherence, spinners_with_lines_of_their_own_do_not_disturb_each_other) 
         EXPECT_EQ(transfers_of_a_release(waiters, true), 3 * waiters) << waiters;
 }
 
-// Line transfers while each of `threads` acquires a lock once, all of them waiting before the first hand-over.
+// Line transfers while each of `threads` acquires a lock once, all of them waiting before the first
+// hand-over.
 template <class Lock>
 std::uint64_t transfers_of_a_queue(std::uint32_t threads) {
     const report r = run_on_first(memory_machine(1, threads), [&] {
@@ -345,14 +348,15 @@ struct ticket : ticket_lock<P> {
     };
 };
 
-// A ticket lock's hand-over to n waiters costs n fetches, an MCS lock's a fixed few: all in all n squared against n.
+// A ticket lock's hand-over to n waiters costs n fetches, an MCS lock's a fixed few: all in all n squared
+// against n.
 TEST(sim_coherence, a_ticket_locks_transfers_grow_with_the_square_of_waiters_and_mcs_with_their_number) {
     EXPECT_GT(transfers_of_a_queue<ticket>(32), 3 * transfers_of_a_queue<ticket>(16));
     EXPECT_LE(transfers_of_a_queue<mcs_lock<P>>(32), 2 * transfers_of_a_queue<mcs_lock<P>>(16) + 16);
     EXPECT_LT(transfers_of_a_queue<mcs_lock<P>>(32), transfers_of_a_queue<ticket>(32) / 2);
 }
 
-// ---- Arbitration -------------------------------------------------------------------------------------------------------
+// ---- Arbitration ------------------------------------------------------------------------------------------
 
 struct shares {
     std::uint64_t home, far; // read-modify-writes of the sockets' CPUs, each socket of four
@@ -403,7 +407,8 @@ TEST(sim_coherence, untempered_favour_starves) {
     EXPECT_LT(always.far, 10u);
 }
 
-// A line that stays in a socket for longer travels less: more is done, and both sockets have their share of it.
+// A line that stays in a socket for longer travels less: more is done, and both sockets have their share of
+// it.
 TEST(sim_coherence, the_holders_neighbours_may_be_favoured) {
     const shares fair = contend(favour::none, 0);
     const shares holder = contend(favour::holder, 900'000);
@@ -412,7 +417,7 @@ TEST(sim_coherence, the_holders_neighbours_may_be_favoured) {
     EXPECT_GT(holder.far, holder.all() / 4);
 }
 
-// ---- False sharing ---------------------------------------------------------------------------------------------------
+// ---- False sharing ----------------------------------------------------------------------------------------
 
 // Two CPUs, each with a counter of its own.
 std::uint64_t transfers_of_two_counters(bool near) {

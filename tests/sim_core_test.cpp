@@ -8,7 +8,7 @@ namespace {
 
 using word = P::atomic<std::uint32_t>;
 
-// ---- Pausing -------------------------------------------------------------------------------------------------------
+// ---- Pausing ----------------------------------------------------------------------------------------------
 
 TEST(sim_core, pause_costs_what_the_machine_says) {
     machine m = free_machine(1, 1);
@@ -47,16 +47,16 @@ std::int64_t noticed(std::uint32_t pauses) {
     return end;
 }
 
-// The waiter has its copy at 101 and looks from then on every 1 (a hit) + pauses * 40. The store has invalidated the copy
-// at 1050. Without pauses it looks at once; with one at 101 + 24 * 41 = 1085; with ten at 101 + 3 * 401 = 1304. The
-// line comes back 50 later, and is read.
+// The waiter has its copy at 101 and looks from then on every 1 (a hit) + pauses * 40. The store has
+// invalidated the copy at 1050. Without pauses it looks at once; with one at 101 + 24 * 41 = 1085; with ten
+// at 101 + 3 * 401 = 1304. The line comes back 50 later, and is read.
 TEST(sim_core, a_waiter_notices_when_it_looks_next) {
     EXPECT_EQ(noticed(0), 1050 + 50 + 1);
     EXPECT_EQ(noticed(1), 1085 + 50 + 1);
     EXPECT_EQ(noticed(10), 1304 + 50 + 1);
 }
 
-// ---- Threads that share a core ---------------------------------------------------------------------------------------
+// ---- Threads that share a core ----------------------------------------------------------------------------
 
 machine shared_core(std::int64_t slowdown_ppm) {
     machine m = memory_machine(1, 1, 2);
@@ -87,8 +87,8 @@ TEST(sim_core, a_shared_core_is_slower_while_both_its_threads_work) {
     EXPECT_EQ(work_beside(shared_core(1'000'000), work), 1'000'000);
 }
 
-// The sibling's steps end at 0.16 us and every 1.6 us from then on, the last at 500.96 us. The speed of a step is decided
-// when it begins: those that begin at 1.6, 3.2, ... 500.8 us are slow, 313 of them.
+// The sibling's steps end at 0.16 us and every 1.6 us from then on, the last at 500.96 us. The speed of a
+// step is decided when it begins: those that begin at 1.6, 3.2, ... 500.8 us are slow, 313 of them.
 TEST(sim_core, and_only_as_long_as_they_do) {
     EXPECT_EQ(work_beside(shared_core(1'600'000), [] { W::sleep(20ms); }), 1'000'000);
     const auto half = [] {
@@ -112,7 +112,7 @@ TEST(sim_core, a_spinning_sibling_does_not_slow_a_shared_core) {
               1'000'000);
 }
 
-// ---- Threads that take turns on a core -------------------------------------------------------------------------------
+// ---- Threads that take turns on a core --------------------------------------------------------------------
 
 // CPUs 0 and 1 are a core; the program's first thread keeps out of its way, on CPU 2.
 machine switch_on_event_core() {
@@ -161,8 +161,8 @@ void wait_with_pauses(word& done) {
         relaxed, [](std::uint32_t v) { return v == 1; }, {}, relax{Pauses}, done);
 }
 
-// The spinner has the line, and the core, from 101 on. A quantum later its sibling gets the core, and 9 after that it
-// works.
+// The spinner has the line, and the core, from 101 on. A quantum later its sibling gets the core, and 9 after
+// that it works.
 TEST(sim_core, a_spinner_that_does_not_pause_keeps_its_sibling_from_running_until_the_quantum_is_over) {
     constexpr std::int64_t after_quantum = 101 + 100'000 + 9 + 10'000;
     EXPECT_EQ(work_beside_a_spinner(switch_on_event_core(), spin_without_pause), after_quantum);
@@ -175,15 +175,15 @@ TEST(sim_core, a_spinner_that_does_not_pause_keeps_its_sibling_from_running_unti
     EXPECT_EQ(work_beside_a_spinner(m, spin_with_pause), after_quantum - 50'000);
 }
 
-// The spinner pauses every 41 from 101 on: at 101 + 242 * 41 = 10023 for the first time since its sibling wants the
-// core. One that awaits, and pauses between two looks, leaves the core alone from the beginning.
+// The spinner pauses every 41 from 101 on: at 101 + 242 * 41 = 10023 for the first time since its sibling
+// wants the core. One that awaits, and pauses between two looks, leaves the core alone from the beginning.
 TEST(sim_core, a_spinner_that_pauses_lets_its_sibling_run) {
     EXPECT_EQ(work_beside_a_spinner(switch_on_event_core(), spin_with_pause), 10'023 + 9 + 10'000);
     EXPECT_EQ(work_beside_a_spinner(switch_on_event_core(), wait_with_pauses<1>), 10'000 + 10'000);
 }
 
-// CPU 0 misses at 0, and its sibling takes the free core until it ends, at 10000. CPU 0's line came at 100; it has the
-// core from 10009 on.
+// CPU 0 misses at 0, and its sibling takes the free core until it ends, at 10000. CPU 0's line came at 100;
+// it has the core from 10009 on.
 TEST(sim_core, a_miss_gives_the_core_away) {
     const auto both = [](const machine& m) {
         std::pair<std::int64_t, std::int64_t> end;
@@ -206,8 +206,8 @@ TEST(sim_core, a_miss_gives_the_core_away) {
     EXPECT_EQ(both(memory_machine(1, 2, 2)), std::pair(std::int64_t{1'101}, std::int64_t{10'000}));
 }
 
-// Two of 300 us, a quantum of 100 and a switch of 9 ns: A from 0, B from 100.009, A from 200.018, B from 300.027, A from
-// 400.036 to its end at 500.036, B from 500.045 to its end at 600.045.
+// Two of 300 us, a quantum of 100 and a switch of 9 ns: A from 0, B from 100.009, A from 200.018, B from
+// 300.027, A from 400.036 to its end at 500.036, B from 500.045 to its end at 600.045.
 TEST(sim_core, two_that_compute_take_turns) {
     std::vector<std::int64_t> end(2);
     run_on_third(switch_on_event_core(), [&end] {

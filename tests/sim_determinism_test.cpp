@@ -1,5 +1,6 @@
-// A simulated run depends on its machine, its program and its seed, and on nothing else: not on where the host put its
-// memory, on which thread it runs, on what ran before, on the compiler. And a run that can't go on says why.
+// A simulated run depends on its machine, its program and its seed, and on nothing else: not on where the
+// host put its memory, on which thread it runs, on what ran before, on the compiler. And a run that can't go
+// on says why.
 #include "sim_mixed_program.hpp"
 
 #include <cstdio>
@@ -15,7 +16,7 @@
 namespace holdfast::sim {
 namespace {
 
-// ---- The same bytes -----------------------------------------------------------------------------------------------------
+// ---- The same bytes ---------------------------------------------------------------------------------------
 
 // All that a run says of itself, as text.
 std::string text_of(const report& r) {
@@ -67,6 +68,7 @@ TEST(sim_determinism, host_threads_do_not_matter) {
     const std::string here = run_all(1);
     std::vector<std::string> there(2);
     std::vector<std::thread> threads;
+    threads.reserve(there.size());
     for (std::string& result : there)
         threads.emplace_back([&result] { result = run_all(1); });
     for (std::thread& t : threads)
@@ -97,8 +99,8 @@ TEST(sim_determinism, what_ran_before_does_not_matter) {
     EXPECT_EQ(run_mixed(machines[0], 1), alone);
 }
 
-// The digest (FNV-1a) of what run_all(1) says. Whoever changes the model changes it, and writes the new one here; it
-// is the same from every compiler, and under sanitizers.
+// The digest (FNV-1a) of what run_all(1) says. Whoever changes the model changes it, and writes the new one
+// here; it is the same from every compiler, and under sanitizers.
 constexpr std::uint64_t golden = 4248699338364405529u;
 
 TEST(sim_determinism, compilers_do_not_matter) {
@@ -108,7 +110,7 @@ TEST(sim_determinism, compilers_do_not_matter) {
     EXPECT_EQ(digest.trace, golden) << run_all(1);
 }
 
-// ---- Size ---------------------------------------------------------------------------------------------------------------
+// ---- Size -------------------------------------------------------------------------------------------------
 
 // A line of /proc/self/status, in KiB.
 long status_kib(const std::string& what) {
@@ -132,6 +134,7 @@ TEST(sim_determinism, two_thousand_sleeping_threads_are_small) {
     const report r = run_on_first(mixed_machines()[0], [] {
         auto& lock = W::make<qspinlock<P>>();
         std::vector<W::thread> threads;
+        threads.reserve(2'000);
         for (int i = 0; i < 2'000; ++i) {
             threads.push_back(W::spawn([&lock] {
                 for (int round = 0; round < 10; ++round) {
@@ -149,7 +152,7 @@ TEST(sim_determinism, two_thousand_sleeping_threads_are_small) {
     EXPECT_LE(status_kib("VmHWM") - before, 100L * 1024);
 }
 
-// ---- Runs that can't go on ----------------------------------------------------------------------------------------------
+// ---- Runs that can't go on --------------------------------------------------------------------------------
 //
 // What such a run leaves behind is never unwound, so these programs own nothing on the heap.
 

@@ -1,4 +1,5 @@
-// The physics of a storage device: latency, and what limits transfers a second and bytes a second do to a crowd.
+// The physics of a storage device: latency, and what limits transfers a second and bytes a second do to a
+// crowd.
 #include "sim_support.hpp"
 
 #include <algorithm>
@@ -72,8 +73,8 @@ std::uint64_t transfers_in_a_second(std::uint32_t threads) {
     return done;
 }
 
-// One thread gets 1,000 a second by latency, so do three each; from five on the device's 5,000 are all there are (and
-// those under way at the end).
+// One thread gets 1,000 a second by latency, so do three each; from five on the device's 5,000 are all there
+// are (and those under way at the end).
 TEST(sim_device, more_threads_help_until_the_device_is_saturated) {
     EXPECT_EQ(transfers_in_a_second(1), 1'000u);
     EXPECT_EQ(transfers_in_a_second(3), 3'000u);

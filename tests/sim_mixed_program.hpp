@@ -161,8 +161,8 @@ public:
     }
 };
 
-// The machines: hardware threads that share a core, take turns on it, and none; every rule of arbitration and of merged
-// reads; balancing, swaps and ticks.
+// The machines: hardware threads that share a core, take turns on it, and none; every rule of arbitration and
+// of merged reads; balancing, swaps and ticks.
 inline std::vector<machine> mixed_machines() {
     machine shared = memory_machine(2, 2, 2);
     shared.name = "shared";

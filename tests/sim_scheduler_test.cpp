@@ -18,10 +18,10 @@ bool never(std::uint32_t) {
     return false;
 }
 
-// ---- Costs of switching and waking --------------------------------------------------------------------------------
+// ---- Costs of switching and waking ------------------------------------------------------------------------
 
-// One thread that works, sleeps and works for 1 ms each. A switch of 3 us begins each work, a wake-up latency of 5 us
-// comes before the second.
+// One thread that works, sleeps and works for 1 ms each. A switch of 3 us begins each work, a wake-up latency
+// of 5 us comes before the second.
 TEST(sim_scheduler, switches_and_wake_ups_take_their_time) {
     const auto program = [] {
         work(1ms);
@@ -85,7 +85,7 @@ TEST(sim_scheduler, a_token_spares_the_sleep) {
     EXPECT_EQ(t, 0);
 }
 
-// ---- Slices ------------------------------------------------------------------------------------------------------------
+// ---- Slices -----------------------------------------------------------------------------------------------
 
 // When each of two that share a CPU has worked for 2.5 ms.
 std::vector<std::int64_t> two_on_a_cpu(picoseconds slice) {
@@ -117,7 +117,7 @@ TEST(sim_scheduler, a_slice_goes_on_when_nobody_waits) {
     EXPECT_EQ(run_on_first(m, [] { work(10ms); }).context_switches, 1u);
 }
 
-// ---- Wake-up preemption -----------------------------------------------------------------------------------------------
+// ---- Wake-up preemption -----------------------------------------------------------------------------------
 
 // One works for 10 ms from 0 on; another wakes up at 2 ms. When does that one run?
 std::int64_t woken_beside_work(picoseconds granularity) {
@@ -145,9 +145,10 @@ TEST(sim_scheduler, or_waits_for_the_end_of_its_slice) {
     EXPECT_EQ(woken_beside_work(3 * ms), 5'000'000);
 }
 
-// ---- Preemption disabled ----------------------------------------------------------------------------------------------
+// ---- Preemption disabled ----------------------------------------------------------------------------------
 
-// A holds the CPU with preemption disabled, doing `hold`, from 0 on; B wakes up there at 1 ms. When does B run?
+// A holds the CPU with preemption disabled, doing `hold`, from 0 on; B wakes up there at 1 ms. When does B
+// run?
 std::int64_t woken_beside_holder(const std::function<void()>& hold) {
     machine m = free_machine(1, 1);
     m.wakeup_granularity = 0;
@@ -213,7 +214,7 @@ TEST(sim_scheduler, a_spinner_that_may_be_preempted_is) {
     EXPECT_EQ(runs, 1'000'000);
 }
 
-// ---- The owner of a lock ------------------------------------------------------------------------------------------------
+// ---- The owner of a lock ----------------------------------------------------------------------------------
 
 // CPU 1's thread does `leave` after 1 ms. When, and why, does a spin of CPU 0 end that watches it?
 std::pair<std::int64_t, wake> spin_on_owner(const std::function<void()>& leave, bool watch) {
@@ -257,7 +258,7 @@ TEST(sim_scheduler, a_spin_ends_when_the_owner_leaves_its_cpu) {
               std::pair(std::int64_t{3'000'000}, wake::owner_off_cpu));
 }
 
-// ---- Deadlines --------------------------------------------------------------------------------------------------------
+// ---- Deadlines --------------------------------------------------------------------------------------------
 
 TEST(sim_scheduler, park_and_await_end_at_their_deadlines) {
     machine m = free_machine(1, 1);
@@ -279,7 +280,7 @@ TEST(sim_scheduler, park_and_await_end_at_their_deadlines) {
     EXPECT_EQ(late, 0);
 }
 
-// ---- Placement ----------------------------------------------------------------------------------------------------------
+// ---- Placement --------------------------------------------------------------------------------------------
 
 struct used {
     std::size_t sockets, cores;
@@ -298,6 +299,7 @@ used by_four(placement placing, const machine& shape, std::uint64_t seed) {
             work(1ms);
         };
         std::vector<W::thread> threads;
+        threads.reserve(3);
         for (int i = 0; i < 3; ++i)
             threads.push_back(W::spawn(note));
         note();
@@ -335,7 +337,7 @@ TEST(sim_scheduler, new_threads_are_spread_over_all_sockets_or_fall_anywhere) {
     EXPECT_LT(fewest, 4u);
 }
 
-// ---- Stealing, balancing, swapping -----------------------------------------------------------------------------------
+// ---- Stealing, balancing, swapping ------------------------------------------------------------------------
 
 // Two CPUs, one thread of 10 ms and two of 1 ms. When are the short ones done?
 std::int64_t short_ones_done(bool pinned) {
@@ -363,8 +365,8 @@ TEST(sim_scheduler, an_idle_cpu_takes_a_thread_from_anothers_queue) {
     EXPECT_EQ(short_ones_done(true), 11'000'000);
 }
 
-// CPU 0 takes eight naps, while CPU 1 works for 10 ms. Then each gets a thread of 1 ms; the one on CPU 1 has to wait, or is
-// taken by CPU 0 when that is done with its own. When are both done?
+// CPU 0 takes eight naps, while CPU 1 works for 10 ms. Then each gets a thread of 1 ms; the one on CPU 1 has
+// to wait, or is taken by CPU 0 when that is done with its own. When are both done?
 std::int64_t both_done_after_naps(std::chrono::nanoseconds nap, picoseconds steal_after) {
     machine m = free_machine(1, 2);
     m.steal_after = steal_after;
@@ -399,6 +401,7 @@ picoseconds two_waking_in_one_socket(picoseconds balance_interval) {
     return run_on_first(m,
                         [] {
                             std::vector<W::thread> threads;
+                            threads.reserve(6);
                             // So that the two are put on CPU 0.
                             for (int i = 0; i < 4; ++i)
                                 threads.push_back(W::spawn_on(1, [] { work(500us); }));
@@ -439,8 +442,8 @@ swapped work_with_swaps(int threads, std::int64_t swaps_per_1000s, std::int64_t 
     return {r.elapsed, r.migrations};
 }
 
-// A thousand a second for 0.1 s, of which half choose two CPUs of one socket. Each moves one thread to an idle CPU, or two
-// of them; nobody loses time.
+// A thousand a second for 0.1 s, of which half choose two CPUs of one socket. Each moves one thread to an
+// idle CPU, or two of them; nobody loses time.
 TEST(sim_scheduler, threads_are_swapped_between_sockets) {
     EXPECT_EQ(work_with_swaps(2, 0, 2).migrations, 0u);
     const swapped half_full = work_with_swaps(2, 1'000'000, 2);
@@ -455,7 +458,7 @@ TEST(sim_scheduler, threads_are_swapped_on_a_full_machine) {
     EXPECT_EQ(full.elapsed, 100 * ms);
 }
 
-// ---- Interrupts ---------------------------------------------------------------------------------------------------------
+// ---- Interrupts -------------------------------------------------------------------------------------------
 
 struct interrupted {
     std::int64_t sender, worker, spinner;

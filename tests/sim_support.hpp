@@ -1,6 +1,8 @@
-// What the simulator's tests share: a machine on which everything is free, and short ways to run a program on it.
+// What the simulator's tests share: a machine on which everything is free, and short ways to run a program on
+// it.
 //
-// A test turns on the costs that it is about. What it measures is then exactly their sum, which its comment works out.
+// A test turns on the costs that it is about. What it measures is then exactly their sum, which its comment
+// works out.
 #pragma once
 
 #include <chrono>

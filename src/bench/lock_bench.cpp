@@ -49,7 +49,7 @@ const contender& find_contender(const std::string& name) {
     return *found;
 }
 
-// ---- One run ------------------------------------------------------------------------------------------------------------
+// ---- One run ----------------------------------------------------------------------------------------------
 
 struct run_result {
     contend_result program;
@@ -97,7 +97,7 @@ run_result run_on_native(const contender& c, const contend_settings& s, std::uin
     return result;
 }
 
-// ---- Many ---------------------------------------------------------------------------------------------------------------
+// ---- Many -------------------------------------------------------------------------------------------------
 
 double acquisitions_of(const run_result& r) {
     double sum = 0;
@@ -108,6 +108,7 @@ double acquisitions_of(const run_result& r) {
 
 double median_of(const std::vector<run_result>& runs, double (*value)(const run_result&)) {
     std::vector<double> values;
+    values.reserve(runs.size());
     for (const run_result& r : runs)
         values.push_back(value(r));
     return replay::compute(replay::statistic::median, values);
@@ -192,9 +193,9 @@ std::vector<cell> run_lock_bench(const lock_bench& b, const progress& show) {
     return cells;
 }
 
-// A section takes its computing, and three transfers of the mean distance: the data's line for reading, and for writing,
-// and the lock's line to release it. A waiter's fetch comes from its own socket unless it is the first there, and the
-// line stays with it for a while.
+// A section takes its computing, and three transfers of the mean distance: the data's line for reading, and
+// for writing, and the lock's line to release it. A waiter's fetch comes from its own socket unless it is the
+// first there, and the line stays with it for a while.
 std::vector<cell> predict_ticket_lock(const lock_bench& b) {
     const sim::machine& m = *b.on;
     const auto ns = [](sim::picoseconds t) { return static_cast<double>(t) / 1000; };

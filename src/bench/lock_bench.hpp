@@ -25,12 +25,12 @@ struct lock_bench {
 // The locks that can be measured there, as their users write them.
 std::vector<std::string> lock_names(bool native);
 
-// One cell for each lock and number of threads, locks in the outer order. On this machine the runs of all are interleaved,
-// so that a change of its speed meets all alike. Throws std::runtime_error if a lock let two in.
+// One cell for each lock and number of threads, locks in the outer order. On this machine the runs of all are
+// interleaved, so that a change of its speed meets all alike. Throws std::runtime_error if a lock let two in.
 std::vector<cell> run_lock_bench(const lock_bench& b, const progress& show);
 
-// What the birth-death chain says of a ticket lock on such a machine, for the same numbers of threads. The lock moves over
-// as many sockets as the threads fill.
+// What the birth-death chain says of a ticket lock on such a machine, for the same numbers of threads. The
+// lock moves over as many sockets as the threads fill.
 std::vector<cell> predict_ticket_lock(const lock_bench& b);
 
 } // namespace holdfast::bench

@@ -52,7 +52,7 @@ bench::progress told_to(progress_bar& bar) {
         [&bar](std::size_t done, std::size_t total, const std::string& next) { bar.show(done, total, next); };
 }
 
-// ---- sim, cases ---------------------------------------------------------------------------------------------------------
+// ---- sim, cases -------------------------------------------------------------------------------------------
 
 std::vector<cell> bench_simulator(const options& o, progress_bar& bar) {
     const sim::machine m = sim::read_machine(data_file("machines", "xeon-e5-4650-4s"));
@@ -102,7 +102,7 @@ std::vector<cell> bench_cases(const options& o, progress_bar& bar) {
     return cells;
 }
 
-// ---- locks --------------------------------------------------------------------------------------------------------------
+// ---- locks ------------------------------------------------------------------------------------------------
 
 // The full name of a lock that the user may have named without our namespace.
 std::string full_name(const std::string& name, const std::vector<std::string>& known) {
@@ -175,7 +175,7 @@ std::vector<cell> bench_locks(const options& o, progress_bar& bar) {
     return cells;
 }
 
-// ---- The verb -----------------------------------------------------------------------------------------------------------
+// ---- The verb ---------------------------------------------------------------------------------------------
 
 struct bench_entry {
     std::string_view name;

@@ -1,7 +1,7 @@
 // Threads that contend for one lock: each thinks, locks, works on shared data, unlocks, over and over.
 //
-// The simplest program that shows what a lock does: the longer the thinking, the fewer want the lock at a time. It is
-// the program of most published curves of throughput by number of threads.
+// The simplest program that shows what a lock does: the longer the thinking, the fewer want the lock at a
+// time. It is the program of most published curves of throughput by number of threads.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace holdfast {
 
-// Times, kept in buckets of at most 1/16 of their value, so that adding costs little and percentiles are off by as much.
+// Times, kept in buckets of at most 1/16 of their value, so that adding costs little and percentiles are off
+// by as much.
 class wait_times {
     static constexpr unsigned fraction_bits = 4; // 16 buckets for each power of two
     static constexpr std::uint64_t fractions = 1u << fraction_bits;
