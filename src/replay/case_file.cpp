@@ -23,6 +23,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 template <class Named>
 std::vector<std::string> names_of(const std::vector<Named>& all) {
     std::vector<std::string> names;
+    names.reserve(all.size());
     for (const Named& one : all)
         names.push_back(one.name);
     return names;

@@ -181,6 +181,7 @@ std::string summary_line(const case_result& r) {
     for (const check_result& c : r.checks)
         ++counts[c.outcome];
     std::vector<std::string> parts;
+    parts.reserve(counts.size());
     for (const auto& [v, count] : counts)
         parts.push_back(
             fmt::format("{} {}", count, v == verdict::not_comparable ? "not comparable" : name_of(v)));

@@ -211,6 +211,7 @@ std::vector<std::string> toml_reader::keys() const {
     }
     std::sort(placed.begin(), placed.end());
     std::vector<std::string> names;
+    names.reserve(placed.size());
     for (auto& [at, name] : placed)
         names.push_back(std::move(name));
     return names;
