@@ -60,6 +60,7 @@ int replay_cases(const options& o) {
         return 0;
     }
     std::vector<replay::case_plan> plans;
+    plans.reserve(cases.size());
     for (const replay::case_description& c : cases)
         plans.push_back(replay::plan_case(c, plan_options_of(o)));
 
