@@ -13,6 +13,15 @@
 
 namespace holdfast::sim {
 
+namespace {
+
+// How many threads the CPU has: the one on it, and those that wait for it.
+std::size_t load(const cpu& c) {
+    return c.run_queue.size() + (c.current != nullptr ? 1 : 0);
+}
+
+} // namespace
+
 void engine::take_off(cpu& c, picoseconds now) {
     thread& t = *c.current;
     c.clock = std::max(c.clock, now);
@@ -165,7 +174,6 @@ cpu& engine::place_new(const thread& t) {
     if (t.pinned != no_cpu)
         return cpus_[t.pinned];
     // Load, from the widest to the narrowest place; of equals the seed chooses.
-    const auto load = [](const cpu& c) { return c.run_queue.size() + (c.current != nullptr ? 1 : 0); };
     const auto socket_load = [&](std::uint32_t socket) {
         std::size_t sum = 0;
         for (const cpu& c : cpus_)
@@ -237,7 +245,6 @@ thread* engine::steal_for(cpu& c) {
 void engine::balance(picoseconds now) {
     // From the longest queue to an idle CPU, or to a queue shorter by two, until neither is there.
     for (std::size_t moved = 0; moved < cpus_.size(); ++moved) {
-        const auto load = [](const cpu& c) { return c.run_queue.size() + (c.current != nullptr ? 1 : 0); };
         const auto [least, most] = std::minmax_element(
             cpus_.begin(), cpus_.end(), [&](const cpu& a, const cpu& b) { return load(a) < load(b); });
         if (load(*most) < load(*least) + 2 || most->run_queue.empty())

@@ -14,10 +14,9 @@ report run(const run_options& options, const std::function<void()>& main) {
         const auto socket = static_cast<std::uint32_t>(options.on->socket_of(static_cast<std::int64_t>(cpu)));
         for (std::uint32_t i = 0; i < platform::node_depth; ++i) {
             void* const at = e.allocate(sizeof(node), alignof(node), true, socket);
-            const node* const made = new (at) node;
+            new (at) node;
             if (e.queue_nodes() == nullptr)
                 e.queue_nodes() = at;
-            static_cast<void>(made);
         }
     }
     return e.run(main);
