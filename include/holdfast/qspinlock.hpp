@@ -105,7 +105,7 @@ private:
             return;
         }
         count_depth(slot.depth());
-        queue_node<P>& node = P::node(code);
+        auto& node = P::node(code); // of the machine, whichever platform stands on it
         node.granted.store(0, std::memory_order_relaxed);
         node.next.store(0, std::memory_order_relaxed);
 
