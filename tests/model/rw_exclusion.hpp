@@ -3,6 +3,8 @@
 // Writers change plain data and readers read it, so who is in where it must not be is a data race.
 #pragma once
 
+#include <holdfast/cancel_token.hpp>
+
 #include "model/suite.hpp"
 
 namespace holdfast::model {
@@ -42,11 +44,13 @@ struct rw_sections {
             lock.unlock_shared();
             break;
         case role::downgrade:
-            lock.lock();
-            write();
-            lock.downgrade();
-            check(sum.get() == written, "somebody wrote during a downgrade");
-            lock.unlock_shared();
+            if constexpr (requires { lock.downgrade(); }) {
+                lock.lock();
+                write();
+                lock.downgrade();
+                check(sum.get() == written, "somebody wrote during a downgrade");
+                lock.unlock_shared();
+            }
             break;
         case role::try_write:
             if (lock.try_lock()) {
@@ -61,9 +65,11 @@ struct rw_sections {
             }
             break;
         case role::killable_write:
-            if (lock.lock(token)) {
-                write();
-                lock.unlock();
+            if constexpr (requires { lock.lock(token); }) {
+                if (lock.lock(token)) {
+                    write();
+                    lock.unlock();
+                }
             }
             break;
         case role::killable_read:
