@@ -5,7 +5,9 @@
 #include <holdfast/mcs_lock.hpp>
 #include <holdfast/native/native.hpp>
 #include <holdfast/osq.hpp>
+#include <holdfast/qrwlock.hpp>
 #include <holdfast/qspinlock.hpp>
+#include <holdfast/rwlock.hpp>
 #include <holdfast/tas_lock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
@@ -176,13 +178,15 @@ private:
 };
 using all_locks =
     testing::Types<by_word<tas_lock<native>>, by_word<ticket_lock<native>>, by_word<qspinlock<native>>,
-                   by_mcs, by_osq, by_lockref<tas_word>, by_lockref<ticket_word>, by_lockref<qspin_word>>;
+                   by_mcs, by_osq, by_lockref<tas_word>, by_lockref<ticket_word>, by_lockref<qspin_word>,
+                   by_word<rwlock<native>>, by_word<qrwlock<native>>>;
 
 struct names {
     template <class By>
     static std::string GetName(int) {
         constexpr const char* all[] = {"tas_lock", "ticket_lock", "qspinlock",      "mcs_lock",
-                                       "osq",      "lockref_tas", "lockref_ticket", "lockref_qspin"};
+                                       "osq",      "lockref_tas", "lockref_ticket", "lockref_qspin",
+                                       "rwlock",   "qrwlock"};
         return all[index<By>(static_cast<all_locks*>(nullptr))];
     }
     template <class By, class... Each>
