@@ -1,4 +1,4 @@
-/* Concurrency Kit's spinlocks behind functions: its headers are C. A call costs about a nanosecond, which counts
+/* Concurrency Kit's locks behind functions: its headers are C. A call costs about a nanosecond, which counts
  * in the uncontended case. */
 #ifndef HOLDFAST_BENCH_CK_SHIM_H
 #define HOLDFAST_BENCH_CK_SHIM_H
@@ -22,6 +22,15 @@ struct shim_ck_mcs {
 };
 void shim_ck_mcs_lock(struct shim_ck_mcs* lock, struct shim_ck_mcs_node* node);
 void shim_ck_mcs_unlock(struct shim_ck_mcs* lock, struct shim_ck_mcs_node* node);
+
+struct shim_ck_rwlock {
+    unsigned int words[2];
+};
+void shim_ck_rwlock_init(struct shim_ck_rwlock* lock);
+void shim_ck_rwlock_write_lock(struct shim_ck_rwlock* lock);
+void shim_ck_rwlock_write_unlock(struct shim_ck_rwlock* lock);
+void shim_ck_rwlock_read_lock(struct shim_ck_rwlock* lock);
+void shim_ck_rwlock_read_unlock(struct shim_ck_rwlock* lock);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstdint>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +30,7 @@
 #endif
 #ifdef HOLDFAST_HAVE_TBB
 #include <tbb/spin_mutex.h>
+#include <tbb/spin_rw_mutex.h>
 #endif
 #ifdef HOLDFAST_HAVE_CK
 #include "ck_shim.h"
@@ -53,6 +55,35 @@ public:
             work(turns);
         }
         lock_.unlock();
+        work(2 * turns);
+    }
+
+private:
+    alignas(128) Lock lock_;
+    alignas(128) std::uint64_t shared_ = 0;
+};
+
+// The same of a read-write lock: `Writes` of 16 sections write, the others read what all share.
+template <class Lock, unsigned Writes>
+class shared {
+public:
+    void pair(int turns) {
+        thread_local unsigned n = 0;
+        if (n++ % 16 < Writes) {
+            lock_.lock();
+            if (turns != 0) {
+                ++shared_;
+                work(turns);
+            }
+            lock_.unlock();
+        } else {
+            lock_.lock_shared();
+            if (turns != 0) {
+                benchmark::DoNotOptimize(shared_);
+                work(turns);
+            }
+            lock_.unlock_shared();
+        }
         work(2 * turns);
     }
 
@@ -165,6 +196,18 @@ private:
     shim_ck_ticket lock_;
 };
 
+class ck_rw {
+public:
+    ck_rw() { shim_ck_rwlock_init(&lock_); }
+    void lock() { shim_ck_rwlock_write_lock(&lock_); }
+    void unlock() { shim_ck_rwlock_write_unlock(&lock_); }
+    void lock_shared() { shim_ck_rwlock_read_lock(&lock_); }
+    void unlock_shared() { shim_ck_rwlock_read_unlock(&lock_); }
+
+private:
+    shim_ck_rwlock lock_;
+};
+
 class ck_mcs {
 public:
     void pair(int turns) {
@@ -198,6 +241,20 @@ inline std::vector<contender> exclusive_peers() {
 #ifdef HOLDFAST_HAVE_CK
         {"ck_ticket", rate<exclusive<ck_ticket>>},
         {"ck_mcs", rate<ck_mcs>},
+#endif
+    };
+}
+
+// Everybody's read-write locks.
+template <unsigned Writes>
+std::vector<contender> shared_peers() {
+    return {
+        {"std::shared_mutex", rate<shared<std::shared_mutex, Writes>>},
+#ifdef HOLDFAST_HAVE_TBB
+        {"tbb::spin_rw_mutex", rate<shared<tbb::spin_rw_mutex, Writes>>},
+#endif
+#ifdef HOLDFAST_HAVE_CK
+        {"ck_rwlock", rate<shared<ck_rw, Writes>>},
 #endif
     };
 }
