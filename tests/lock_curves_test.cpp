@@ -178,6 +178,28 @@ TEST(lock_curves, a_ticket_lock_collapses_and_an_mcs_lock_does_not) {
     EXPECT_LT(rate_of(chain, name, 48), rate_of(chain, name, 12) / 2);
 }
 
+// The unfair read-write lock with writers only: each release sends all of them after the word, and it takes a round of
+// failed attempts until one has it. With a queue one waits on the word.
+TEST(lock_curves, an_unfair_rwlock_collapses_and_a_queued_one_does_not) {
+    const sim::machine m = opteron();
+    bench::lock_bench b;
+    b.on = &m;
+    b.locks = {"holdfast::rwlock", "holdfast::qrwlock"};
+    b.threads = {1, 6, 12, 48};
+    b.section = 200ns;
+    b.think = 3us;
+    b.duration = 2ms;
+    b.pinned = true;
+    const std::vector<bench::cell> cells =
+        bench::run_lock_bench(b, [](std::size_t, std::size_t, const std::string&) {});
+    const double unfair_peak = rate_of(cells, "holdfast::rwlock", 6);
+    const double queued_peak = rate_of(cells, "holdfast::qrwlock", 12);
+    EXPECT_GT(unfair_peak, 3 * rate_of(cells, "holdfast::rwlock", 1));
+    EXPECT_LT(rate_of(cells, "holdfast::rwlock", 48), unfair_peak * 0.3);
+    EXPECT_GT(rate_of(cells, "holdfast::qrwlock", 48), queued_peak * 0.7);
+    EXPECT_GT(rate_of(cells, "holdfast::qrwlock", 48), 4 * rate_of(cells, "holdfast::rwlock", 48));
+}
+
 TEST(lock_curves, every_lock_can_be_measured_where_it_says) {
     const sim::machine m = sim::read_machine(data_file("machines", "tiny"));
     bench::lock_bench b;
@@ -189,7 +211,7 @@ TEST(lock_curves, every_lock_can_be_measured_where_it_says) {
     for (const bool native : {false, true}) {
         b.on = native ? nullptr : &m;
         b.locks = bench::lock_names(native);
-        EXPECT_EQ(b.locks.size(), native ? 5u : 4u);
+        EXPECT_EQ(b.locks.size(), native ? 7u : 6u);
         for (const bench::cell& c :
              bench::run_lock_bench(b, [](std::size_t, std::size_t, const std::string&) {})) {
             EXPECT_GT(c.ops_per_s.median, 0) << c.lock;

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include <holdfast/mcs_lock.hpp>
+#include <holdfast/qrwlock.hpp>
 #include <holdfast/qspinlock.hpp>
+#include <holdfast/rwlock.hpp>
 #include <holdfast/tas_lock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
@@ -35,10 +37,15 @@ constexpr contender ours(const char* name) {
     return {name, &contend<sim::world, Lock<sim::platform>>, &contend<native_world, Lock<native>>};
 }
 
+template <class P>
+using qrwlock_of_today = qrwlock<P>;
+
 constexpr contender contenders[] = {ours<tas_lock>("holdfast::tas_lock"),
                                     ours<ticket_lock>("holdfast::ticket_lock"),
                                     ours<mcs_lock>("holdfast::mcs_lock"),
                                     ours<qspinlock>("holdfast::qspinlock"),
+                                    ours<rwlock>("holdfast::rwlock"),
+                                    ours<qrwlock_of_today>("holdfast::qrwlock"),
                                     {"std::mutex", nullptr, &contend<native_world, std::mutex>}};
 
 const contender& find_contender(const std::string& name) {
