@@ -105,6 +105,7 @@ double rate(int threads) {
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> pairs{0};
     std::vector<std::thread> workers;
+    workers.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) {
         workers.emplace_back([&] {
             for (--waiting; waiting.load(std::memory_order_acquire) >= 0;)
