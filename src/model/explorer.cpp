@@ -177,11 +177,21 @@ class machine_of final : public machine, private idle_context {
         auto& record(unsigned index) { return memory.history_[index % history]; }
         bits newest() const { return values[memory.current_index_ % history]; }
     };
+    // A read-modify-write that is still to be done.
+    struct modification {
+        word* where = nullptr;
+        change_of_bits change = nullptr;
+        bits operand = 0;
+        ordered order = std::memory_order_relaxed;
+        operation what = {};
+    };
     struct thread_data {
         explicit thread_data(int index) : memory(index) {}
         rl::thread_info<N> memory;
         clock causes;
         const std::function<bool()>* waits_for;
+        modification postponed;
+        bool due; // what is postponed: with the next operation
     };
 
     static word_data& of(word* w) { return *reinterpret_cast<word_data*>(w); }
@@ -200,6 +210,7 @@ public:
                 for (;;) {
                     if (i < static_cast<int>(program_->threads()))
                         program_->thread(static_cast<unsigned>(i));
+                    do_postponed();
                     finish_thread();
                 }
             });
@@ -297,13 +308,14 @@ public:
 
     bits modify(word* handle, change_of_bits change, bits operand, ordered o, operation what) override {
         o = prepare({what, o.at, o.order, std::memory_order_relaxed});
-        word_data& w = of(handle);
-        use(w.life, o.at);
-        const bits value = w.newest();
-        modify_memory(w, change(value, operand), o.order);
-        note(what, value, o);
-        wake();
-        return value;
+        if (mutant_here_ && mutant_.how == change::modify_otherwise)
+            change = mutant_.otherwise;
+        if (mutant_here_ && mutant_.how == change::postpone) {
+            me().postponed = {handle, change, operand, o, what};
+            note(what, newest(handle), o, " (postponed)");
+            return newest(handle);
+        }
+        return modify_now(handle, change, operand, o, what);
     }
 
     bool compare_exchange(word* handle, bits& expected, bits desired, ordered success,
@@ -456,6 +468,8 @@ private:
             std::fill_n(t->memory.release_fence_order_, N, 0);
             t->causes.fill(0);
             t->waits_for = nullptr;
+            t->postponed = {};
+            t->due = false;
         }
 
         const rl::thread_id_t first = search_.iteration_begin(result_.executions);
@@ -522,10 +536,13 @@ private:
 
     // Before each operation: records its site, changes it if it is the mutant's, and lets others go on.
     ordered prepare(const site& s) {
+        if (me().due)
+            do_postponed();
         mutant_here_ = drops_write_ = false;
         std::memory_order order = s.order;
         if (is_lock_source(s.at.file)) {
             record(s);
+            me().due = mutant_.how == change::postpone && s == mutant_.until;
             if (mutant_.how != change::nothing && s == mutant_.where) {
                 mutant_here_ = true;
                 order = mutated(s);
@@ -536,6 +553,16 @@ private:
         mutant_here_ = here; // others have gone on meanwhile
         drops_write_ = here && mutant_.how == change::drop_write;
         return {order, s.at};
+    }
+
+    // A step of its own: others may go on in between.
+    void do_postponed() {
+        me().due = false;
+        const modification m = std::exchange(me().postponed, {});
+        if (m.where == nullptr)
+            return;
+        step(m.order.at);
+        modify_now(m.where, m.change, m.operand, m.order, m.what);
     }
 
     std::memory_order mutated(const site& s) const {
@@ -594,6 +621,16 @@ private:
                               : o == std::memory_order_acquire ? memory.atomic_load_acquire_rmw(&w.memory)
                                                                : memory.atomic_load_relaxed_rmw(&w.memory);
         merge(me().causes, w.causes[slot]);
+    }
+
+    bits modify_now(word* handle, change_of_bits change, bits operand, ordered o, operation what) {
+        word_data& w = of(handle);
+        use(w.life, o.at);
+        const bits value = w.newest();
+        modify_memory(w, change(value, operand), o.order);
+        note(what, value, o);
+        wake();
+        return value;
     }
 
     // The memory side of a read-modify-write, always on the newest value.

@@ -81,11 +81,21 @@ enum class change : std::uint8_t {
     drop_seq_cst,         // seq_cst becomes acq_rel, or what of it the operation can have
     drop_failure_acquire, // acquire becomes relaxed in the failure order
     drop_write,           // the operation reads as before, reports success, and writes nothing
+    modify_otherwise,     // a read-modify-write that makes something else of the value
+    postpone, // a read-modify-write that takes effect only after another operation of the same thread
 };
+
+namespace explorer {
+using bits = std::uint64_t; // the value of any atomic
+// What a read-modify-write makes of the value before it and its operand.
+using change_of_bits = bits (*)(bits value, bits operand);
+} // namespace explorer
 
 struct mutation {
     change how = change::nothing;
     site where = {};
+    explorer::change_of_bits otherwise = nullptr; // modify_otherwise: this
+    site until = {};                              // postpone: until after this
 };
 
 // What may happen in an execution besides the interleaving, and how often at most.
@@ -142,9 +152,6 @@ namespace explorer {
 
 struct word;  // an atomic: its values of late, and who may see which
 struct plain; // plain data: who has accessed it
-
-using bits = std::uint64_t;
-using change_of_bits = bits (*)(bits value, bits operand);
 
 // Other threads may not see it until it is published.
 word* begin_word(bits value);

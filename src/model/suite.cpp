@@ -111,7 +111,7 @@ bool suite::run_scenarios(const std::string& only, std::vector<site>& sites) con
     return good;
 }
 
-std::vector<suite::named_mutation> suite::mutants_of(std::vector<site> sites) const {
+std::vector<suite::named_site> suite::names_of(std::vector<site> sites) const {
     std::erase_if(sites,
                   [this](const site& s) { return !contains(s.at.file, "include/holdfast/" + header_); });
     std::sort(sites.begin(), sites.end(), [](const site& a, const site& b) {
@@ -125,15 +125,42 @@ std::vector<suite::named_mutation> suite::mutants_of(std::vector<site> sites) co
     std::map<std::string, int> likes, met;
     for (const site& s : sites)
         ++likes[name(s)];
-    std::vector<named_mutation> list;
+    std::vector<named_site> list;
+    list.reserve(sites.size());
     for (const site& s : sites) {
         std::string text = name(s);
         if (likes[text] > 1)
             text += " #" + std::to_string(++met[name(s)]);
-        for (const auto& [how, words] : changes_of(s))
-            list.push_back({text + ": " + words, {how, s}});
+        list.push_back({text, s});
     }
     return list;
+}
+
+std::vector<suite::named_mutation> suite::mutants_of(const std::vector<named_site>& sites) const {
+    std::vector<named_mutation> list;
+    for (const named_site& s : sites) {
+        for (const auto& [how, words] : changes_of(s.what))
+            list.push_back({s.name + ": " + words, {how, s.what, nullptr, {}}});
+    }
+    const auto site_of = [&sites](const std::string& name) {
+        const named_site* found = find(sites, name);
+        return found == nullptr ? site{} : found->what;
+    };
+    for (const mistaken& m : mistakes_) {
+        if (m.otherwise != nullptr)
+            list.push_back(
+                {m.site + ": " + m.name, {change::modify_otherwise, site_of(m.site), m.otherwise, {}}});
+        else
+            list.push_back({m.site + ", after " + m.until + ": " + m.name,
+                            {change::postpone, site_of(m.site), nullptr, site_of(m.until)}});
+    }
+    return list;
+}
+
+const suite::named_site* suite::find(const std::vector<named_site>& sites, const std::string& name) {
+    const auto at =
+        std::find_if(sites.begin(), sites.end(), [&name](const named_site& s) { return s.name == name; });
+    return at == sites.end() ? nullptr : &*at;
 }
 
 const suite::entry* suite::catcher_of(const mutation& mutant, bool with_trace, outcome& result) const {
@@ -146,44 +173,63 @@ const suite::entry* suite::catcher_of(const mutation& mutant, bool with_trace, o
 }
 
 bool suite::run_mutants(const std::string& only, const std::vector<site>& sites) {
-    const std::vector<named_mutation> mutants = mutants_of(sites);
-    if (mutants.empty() && survivors_.empty())
+    const std::vector<named_site> names = names_of(sites);
+    const std::vector<named_mutation> mutants = mutants_of(names);
+    if (mutants.empty() && survivors_.empty() && once_.empty())
         return true;
     std::printf("mutants of %s\n", header_.c_str());
     unsigned total = 0, caught = 0, argued = 0;
     bool good = true;
-    for (const named_mutation& m : mutants) {
-        if (!contains(m.name, only))
-            continue;
+    // `by`: the scenario that failed with the mutant; nullptr: it survives.
+    const auto judge = [&](const std::string& name, const entry* by, const outcome& result) {
         ++total;
-        outcome result;
-        const entry* by = catcher_of(m.what, !only.empty(), result);
         const auto argument = std::find_if(survivors_.begin(), survivors_.end(),
-                                           [&](const survivor& s) { return s.mutant == m.name; });
+                                           [&](const survivor& s) { return s.mutant == name; });
         const bool expected = argument != survivors_.end();
         if (expected)
             argument->met = true;
         if (by != nullptr) {
             ++caught;
-            std::printf("    %s%s\n        caught by \"%s\" in %llu: %s\n", m.name.c_str(),
+            std::printf("    %s%s\n        caught by \"%s\" in %llu: %s\n", name.c_str(),
                         expected ? "  UNEXPECTEDLY" : "", by->name.c_str(),
                         static_cast<unsigned long long>(result.executions), result.failure.c_str());
             print_trace(result);
             good = good && !expected;
         } else if (expected) {
             ++argued;
-            std::printf("    %s\n        survives: %s\n", m.name.c_str(), argument->argument.c_str());
+            std::printf("    %s\n        survives: %s\n", name.c_str(), argument->argument.c_str());
         } else {
-            std::printf("    %s\n        SURVIVES\n", m.name.c_str());
+            std::printf("    %s\n        SURVIVES\n", name.c_str());
             good = false;
         }
         std::fflush(stdout);
+    };
+    for (const named_mutation& m : mutants) {
+        if (!contains(m.name, only))
+            continue;
+        outcome result;
+        const entry* by = catcher_of(m.what, !only.empty(), result);
+        judge(m.name, by, result);
+    }
+    for (const once_entry& e : once_) {
+        if (!contains(e.name, only))
+            continue;
+        const outcome result = explore(*e.as.what, e.as.bounds, {}, !only.empty());
+        judge(e.name, result.failure.empty() ? nullptr : &e.as, result);
     }
     std::printf("    %u mutants, %u caught, %u argued\n", total, caught, argued);
     for (const survivor& s : survivors_) {
         if (!s.met && only.empty()) {
             std::printf("    no such mutant: %s\n", s.mutant.c_str());
             good = false;
+        }
+    }
+    for (const mistaken& m : mistakes_) {
+        for (const std::string& site : {m.site, m.until}) {
+            if (!site.empty() && find(names, site) == nullptr) {
+                std::printf("    no such operation: %s\n", site.c_str());
+                good = false;
+            }
         }
     }
     return good;

@@ -14,7 +14,8 @@
 // the scenarios: it weakens each memory order in the lock's header by one step, and drops each write, one at
 // a time, and runs the scenarios again until one fails. A mutant that survives them all needs an argument why
 // it is as good as the original (survives()); without one, or with one for a mutant that is caught, the test
-// fails.
+// fails. Mistakes that were made once in other sources are mutants, too: an operation that does something else or
+// comes too late (mistake()), or the lock under rules that it had once (once()).
 #pragma once
 
 #include <memory>
@@ -56,6 +57,22 @@ public:
         scenarios_.push_back({std::move(name), bounds, std::make_unique<program_of<Scenario>>()});
     }
 
+    // Adds a mutant: a read-modify-write that makes something else of the value. `site` as in the table of mutants, without
+    // what is changed.
+    void mistake(std::string name, std::string site, explorer::change_of_bits otherwise) {
+        mistakes_.push_back({std::move(name), std::move(site), "", otherwise});
+    }
+    // Adds a mutant: a read-modify-write that takes effect only after the same thread's next operation `until`.
+    void mistake(std::string name, std::string site, std::string until) {
+        mistakes_.push_back({std::move(name), std::move(site), std::move(until), nullptr});
+    }
+    // Adds a mutant: the lock under rules that it had once, in a scenario that must fail with it.
+    template <class Scenario>
+    void once(std::string mutant, std::string scenario, const limits& bounds = {}) {
+        once_.push_back(
+            {std::move(mutant), {std::move(scenario), bounds, std::make_unique<program_of<Scenario>>()}});
+    }
+
     // Expects a mutant, by the name under which the table lists it, to survive, and says why it may.
     void survives(std::string mutant, std::string argument) {
         survivors_.push_back({std::move(mutant), std::move(argument), false});
@@ -77,6 +94,20 @@ private:
         std::string argument;
         bool met;
     };
+    struct once_entry {
+        std::string name;
+        entry as;
+    };
+    struct mistaken {
+        std::string name;
+        std::string site;
+        std::string until;
+        explorer::change_of_bits otherwise;
+    };
+    struct named_site {
+        std::string name;
+        site what;
+    };
     struct named_mutation {
         std::string name;
         mutation what;
@@ -86,10 +117,15 @@ private:
     bool run_mutants(const std::string& only, const std::vector<site>& sites);
     // The first scenario that fails with the mutant, and how; nullptr: it survives.
     const entry* catcher_of(const mutation& mutant, bool with_trace, outcome& result) const;
-    std::vector<named_mutation> mutants_of(std::vector<site> sites) const;
+    std::vector<named_site> names_of(std::vector<site> sites) const;
+    // nullptr: there is none.
+    static const named_site* find(const std::vector<named_site>& sites, const std::string& name);
+    std::vector<named_mutation> mutants_of(const std::vector<named_site>& sites) const;
 
     std::string header_;
     std::vector<entry> scenarios_;
+    std::vector<once_entry> once_;
+    std::vector<mistaken> mistakes_;
     std::vector<survivor> survivors_;
 };
 
