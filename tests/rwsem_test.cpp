@@ -7,7 +7,10 @@
 namespace holdfast {
 namespace {
 
-using rules = testing::Types<rwsem<native, rwsem_presets::linux_5_3>, rwsem<native, rwsem_presets::linux_6>>;
+using rules =
+    testing::Types<rwsem<native, rwsem_presets::linux_5_3>, rwsem<native, rwsem_presets::linux_5_11>,
+                   rwsem<native, rwsem_presets::linux_5_16>, rwsem<native, rwsem_presets::linux_5_19>,
+                   rwsem<native, rwsem_presets::linux_6>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(rwsem, lockable, rules);
 INSTANTIATE_TYPED_TEST_SUITE_P(rwsem, shared_lockable, rules);
 

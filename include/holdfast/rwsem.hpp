@@ -49,22 +49,41 @@ namespace holdfast {
 
 // What the lock's history changed, as choices. Presets below.
 struct rwsem_rules {
+    // Who may ask for a hand-off, whom it binds, and what becomes of it when who asked gives up.
+    enum class handoffs : std::uint8_t {
+        // Only the first waiter asks. Those behind give way. A writer that gives up takes it back (5.3).
+        of_the_first,
+        // Any writer asks, for itself. The bit stays until somebody gets the lock, and all but the first give way, even
+        // if the first knows nothing of it and sleeps (5.16).
+        inherited,
+        // The same, but they give way only once the first has asked itself or found the bit set (5.19).
+        taken_up,
+        // Any writer asks, for the first. Those behind give way only if that was done (6.3).
+        for_the_first
+    };
+
     // Readers that fail spin as writers do, unless a writer has found them to hold the lock for long (5.3 to 5.10).
     bool reader_spinning = false;
-    // A reader that finds neither a writer nor a hand-off has the lock, past those who wait (5.11); but not if other
-    // readers have it already: they might never end.
+    // Readers that fail spin or steal even if other readers have the lock already: so these might never end, and nobody
+    // who waits be woken (5.3 to 5.10).
+    bool joins_readers = false;
+    // A reader that finds neither a writer nor a hand-off has the lock, past those who wait (5.11).
     bool reader_stealing = true;
-    // `handoff` binds the writers further back only if the first waiter has set it itself, not if it inherited the bit
-    // from a waiter that left; and any writer may set it, for the first (5.16, 5.19).
-    bool handoff_of_first = true;
-    // The first waiter, once `handoff` is set, spins while a writer that runs has the lock (5.16).
+    handoffs handoff = handoffs::for_the_first;
+    // A waiter that has asked, or was asked for, spins while a writer that runs has the lock (5.4).
     bool waiter_spinning = true;
 };
 
 namespace rwsem_presets {
-inline constexpr rwsem_rules linux_5_3{
-    .reader_spinning = true, .reader_stealing = false, .handoff_of_first = false, .waiter_spinning = false};
-inline constexpr rwsem_rules linux_6{};
+inline constexpr rwsem_rules linux_5_3{.reader_spinning = true,
+                                       .joins_readers = true,
+                                       .reader_stealing = false,
+                                       .handoff = rwsem_rules::handoffs::of_the_first,
+                                       .waiter_spinning = false};
+inline constexpr rwsem_rules linux_5_11{.handoff = rwsem_rules::handoffs::of_the_first};
+inline constexpr rwsem_rules linux_5_16{.handoff = rwsem_rules::handoffs::inherited};
+inline constexpr rwsem_rules linux_5_19{.handoff = rwsem_rules::handoffs::taken_up};
+inline constexpr rwsem_rules linux_6{}; // 6.3, and the stable series that took its mends
 } // namespace rwsem_presets
 
 // A SharedLockable of the standard, with downgrade and killable waits. Not recursive; to be unlocked by the thread that
@@ -86,6 +105,13 @@ class rwsem {
     static constexpr word readers_nonspinnable = 4;
     // What a reader that records itself leaves as it was.
     static constexpr word kept_by_readers = Rules.reader_spinning ? readers_nonspinnable : nonspinnable;
+
+    using handoffs = rwsem_rules::handoffs;
+    static constexpr bool only_first_asks = Rules.handoff == handoffs::of_the_first;
+    static constexpr bool asks_for_itself =
+        Rules.handoff == handoffs::inherited || Rules.handoff == handoffs::taken_up;
+    static constexpr bool first_must_know =
+        Rules.handoff == handoffs::taken_up || Rules.handoff == handoffs::for_the_first;
 
     static constexpr std::chrono::milliseconds handoff_after{4};
     static constexpr int woken_at_once = 256;
@@ -348,14 +374,13 @@ private:
     [[gnu::cold, gnu::noinline]] bool lock_shared_slow(word count, cancel_token<P>* token) {
         typename P::frame frame{"rwsem_down_read_slowpath"};
         word adjustment = word{0} - reader;
+        if (!Rules.joins_readers && readers_have_it(count))
+            return wait_shared(adjustment, token);
         if constexpr (Rules.reader_stealing) {
-            const word others = (count & readers) - reader;
-            const bool with_readers =
-                others != 0 && (owner_.load(std::memory_order_relaxed) & reader_owned) != 0;
-            if ((count & (writer | handoff | guard)) == 0 && !with_readers) {
+            if ((count & (writer | handoff | guard)) == 0) {
                 set_reader_owned(P::self());
                 P::count(event::rwsem_rlock_steal);
-                if (others == 0)
+                if ((count & readers) == reader)
                     wake(true);
                 return true;
             }
@@ -379,6 +404,12 @@ private:
             }
         }
         return wait_shared(adjustment, token);
+    }
+
+    // Whether readers beside the caller have the lock. `count`: with the caller in it.
+    bool readers_have_it(word count) const {
+        return (count & readers) != reader && (count & writer) == 0 &&
+               (owner_.load(std::memory_order_relaxed) & reader_owned) != 0;
     }
 
     bool wait_shared(word adjustment, cancel_token<P>* token) {
@@ -477,12 +508,19 @@ private:
         return true;
     }
 
-    // True: a writer had the lock and has just gone, so it is worth another try. Otherwise who has it will wake us.
+    // True: nobody has the lock any more, so it is worth another try. Otherwise who has it will wake us.
     bool spin_as_waiter() {
         typename P::no_preempt here_to_stay;
-        const word owner = owner_.load(std::memory_order_relaxed);
-        return state_of(owner, spins_as::writer) == owned_by::writer &&
-               spin_on_writer(spins_as::writer) == owned_by::none;
+        if (spin_on_writer(spins_as::writer) != owned_by::none)
+            return false;
+        // Until the one without a name has gone, or says who has the lock. relaxed: taking the lock acquires.
+        const auto seen = P::await(
+            std::memory_order_relaxed,
+            [](word count, word owner) {
+                return (count & active) == 0 || state_of(owner, spins_as::writer) != owned_by::none;
+            },
+            stop_when<typename P::deadline>{.resched = true}, relax{}, count_, owner_);
+        return seen && (seen.value() & active) == 0;
     }
 
     // A queued writer takes the lock if nobody is active, and leaves the list; or asks for a hand-off if it has waited for
@@ -492,14 +530,16 @@ private:
         word count = count_.load(std::memory_order_relaxed);
         for (;;) {
             const bool asked = (count & handoff) != 0;
-            if (asked && first != &mine && (!Rules.handoff_of_first || first->set_handoff.get()))
+            if (asked && first != &mine && (!first_must_know || first->set_handoff.get()))
                 return false;
+            if (asks_for_itself && asked && first == &mine)
+                mine.set_handoff.set(true);
             if ((count & active) != 0) {
-                if (asked || !(Rules.handoff_of_first || first == &mine) || !mine.patience.expired())
+                if (asked || (only_first_asks && first != &mine) || !mine.patience.expired())
                     return false;
                 if (count_.compare_exchange_weak(count, count | handoff, std::memory_order_relaxed,
                                                  std::memory_order_relaxed)) {
-                    first->set_handoff.set(true);
+                    (asks_for_itself ? mine : *first).set_handoff.set(true);
                     P::count(event::rwsem_wlock_handoff);
                     return false;
                 }
@@ -525,9 +565,12 @@ private:
         if (queued) {
             const bool first = waiters_.first() == &mine;
             waiters_.remove(mine);
+            // relaxed, both: `waiters` and `handoff` are changed with wait_lock only.
             if (waiters_.empty())
                 count_.fetch_and(~(waiters | handoff), std::memory_order_relaxed);
-            else if (first)
+            else if (only_first_asks && mine.writes.get() && mine.set_handoff.get())
+                count_.fetch_and(~handoff, std::memory_order_relaxed);
+            if (!waiters_.empty() && first)
                 next = wake_if_free(
                     count_.load(std::memory_order_relaxed)); // it may have been we that were woken
         }

@@ -150,4 +150,34 @@ struct sharing_after_writer {
     }
 };
 
+// Thread 0 holds the lock for writing from the start and lets it go; the others read, and then one of them writes: a reader
+// that is in must be counted, or the writer gets in beside it.
+template <class Lock>
+struct writer_after_readers {
+    static constexpr unsigned threads = 3;
+    Lock lock;
+    platform::var<unsigned> sum{0};
+
+    writer_after_readers() { lock.lock(); }
+
+    void thread(unsigned me) {
+        if (me == 0) {
+            lock.unlock();
+            return;
+        }
+        lock.lock_shared();
+        static_cast<void>(sum.get());
+        lock.unlock_shared();
+        if (me == 1) {
+            lock.lock();
+            sum.set(sum.get() + 1);
+            lock.unlock();
+        }
+    }
+    void end() {
+        check(sum.get() == 1, "a section was lost");
+        check(!lock.is_locked(), "left locked");
+    }
+};
+
 } // namespace holdfast::model

@@ -9,6 +9,8 @@ namespace {
 
 using today = rwsem<platform>;
 using first = rwsem<platform, rwsem_presets::linux_5_3>;
+using of_5_11 = rwsem<platform, rwsem_presets::linux_5_11>;
+using of_5_19 = rwsem<platform, rwsem_presets::linux_5_19>;
 
 } // namespace
 } // namespace holdfast::model
@@ -16,6 +18,7 @@ using first = rwsem<platform, rwsem_presets::linux_5_3>;
 int main(int argc, char** argv) {
     using namespace holdfast::model;
     using enum role;
+    using explorer::bits;
     suite test("rwsem.hpp");
     // Nobody spins; all ask for a hand-off as soon as they may; some of both.
     constexpr chances sleeping{.off_cpu = chances::always};
@@ -42,6 +45,7 @@ int main(int argc, char** argv) {
     test.scenario<rw_sections<today, killable_write, write_and_cancel>>("writer cancelled", two(sleeping, 3));
     test.scenario<rw_sections<today, killable_read, write_and_cancel>>("reader cancelled", two(sleeping));
     test.scenario<sharing_after_writer<today, 2>>("readers share after a writer", three(sleeping));
+    test.scenario<writer_after_readers<today>>("readers after a writer, then a writer", three(sleeping));
     test.scenario<rw_sections<today, write, write, read>>("two write, one reads", three(sleeping));
     test.scenario<rw_sections<today, downgrade, read, write>>("one downgrades", three(sleeping));
     test.scenario<rw_sections<today, write, write, read>>("two write, one reads, hand-off", three(impatient));
@@ -56,6 +60,12 @@ int main(int argc, char** argv) {
     test.scenario<rw_sections<today, write, write, read>>("two write, one reads, spinning or not",
                                                           three(mixed, 0));
 
+    // Two queue, one of them asks for a hand-off, and one is woken in vain.
+    constexpr chances one_asks{.off_cpu = 2, .time_out = 1, .spurious_wake = 1};
+    test.scenario<rw_sections<today, write, write, write>>("three write, one asks", three(one_asks, 0));
+    test.scenario<rw_sections<of_5_11, killable_write, write_and_cancel, write>>(
+        "5.11: writer cancelled, hand-off", three(impatient));
+
     test.scenario<rw_sections<first, write, read>>("5.3: one writes, one reads, spinning or not",
                                                    two(mixed, 3));
     test.scenario<rw_sections<first, write, write, read>>("5.3: two write, one reads, hand-off",
@@ -64,11 +74,27 @@ int main(int argc, char** argv) {
                                                          three(mixed, 0));
     test.scenario<rw_sections<first, downgrade, write, read>>("5.3: one downgrades, spinning or not",
                                                               three(mixed, 0));
+    // What went wrong in the history of this lock: docs/locks/rwsem.md.
+    test.mistake("readers told before they are counted", "grant_to_readers fetch_add(relaxed)",
+                 "unlock_and_tell unpark(release) #2");
+    test.mistake("hand-off subtracted twice", "grant_to_readers fetch_add(relaxed)", [](bits count, bits by) {
+        constexpr bits handoff = 4, waiters_and_handoff = 6;
+        const bits flags = -by & 0xff;
+        return count + by - (flags == handoff || flags == waiters_and_handoff ? handoff : 0);
+    });
+    test.mistake("subtracted, whether set or not", "give_up fetch_and(relaxed) #1",
+                 [](bits count, bits kept) { return count - ~kept; });
+    test.once<rw_sections<of_5_19, write, write, write>>(
+        "a waiter that isn't first spins after a hand-off, until 6.3", "three write, one asks",
+        three(one_asks, 0));
+
     const std::string hint = "the owner's word is a hint: it decides who spins";
     test.survives("set_owner store(relaxed): write dropped", hint);
     test.survives("set_nonspinnable compare_exchange_weak(relaxed): write dropped", hint);
     test.survives("clear_nonspinnable fetch_and(relaxed): write dropped", hint);
     test.survives("lock_slow fetch_or(relaxed): write dropped", hint);
+    test.survives("give_up fetch_and(relaxed) #2: write dropped",
+                  "the hand-off is left to the next waiter, as since 5.16");
     test.survives("try_take_queued compare_exchange_weak(relaxed): write dropped",
                   "without a hand-off the waiter goes on to compete: less fair, but no less right");
     return test.run(argc, argv);
