@@ -46,8 +46,12 @@ int main(int argc, char** argv) {
         "writer cancelled, a writer behind", three());
     test.scenario<rw_sections<defers, write, write, read>>("two write, one reads, 4.7", three(mixed, 0));
     test.scenario<rw_sections<defers, write, write, write>>("three write, 4.7", three(mixed, 0));
+    test.scenario<rw_sections<defers, downgrade, read, write>>("one downgrades, 4.7", three(mixed, 0));
     test.scenario<rw_sections<releases, write, write, read>>("two write, one reads, 2016", three(mixed, 0));
     test.scenario<rw_sections<releases, write, read, read>>("one writes, two read, 2016", three(mixed, 0));
+    // What went wrong in the history of this lock: docs/locks/rwsem_xadd.md.
+    test.mistake("readers told before they are counted", "wake_readers fetch_add(relaxed)",
+                 "wake_readers unpark(release)");
     test.survives("set_owner store(relaxed): write dropped",
                   "the owner is a hint: who spins for it finds nobody");
     return test.run(argc, argv);
