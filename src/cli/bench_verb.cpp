@@ -84,8 +84,11 @@ std::vector<cell> bench_cases(const options& o, progress_bar& bar) {
                 for (const std::uint64_t seed : e.seeds) {
                     bar.show(speeds.size(), e.seeds.size(), what);
                     const double begin = bench::cpu_seconds();
-                    const replay::run_result result = variant.code->run(
-                        {.on = &e.machine, .seed = seed, .constants = e.constants, .published = e.published});
+                    const replay::run_result result = variant.code->run({.on = &e.machine,
+                                                                         .seed = seed,
+                                                                         .constants = e.constants,
+                                                                         .published = e.published,
+                                                                         .inputs = e.inputs});
                     speeds.push_back(static_cast<double>(result.report.memory_operations) /
                                      (bench::cpu_seconds() - begin));
                 }

@@ -114,13 +114,14 @@ private:
 
     experiment_description read_experiment(const toml_reader& entry) const {
         entry.only({"name", "about", "machine", "metric", "baseline", "default", "full", "native", "workload",
-                    "variants", "tables", "profile"});
+                    "inputs", "variants", "tables", "profile", "by_command"});
         experiment_description e;
         e.name = new_name(entry, case_.experiments, false);
         e.about = entry.text("about");
         e.machine = entry.text("machine");
         e.metric = column_of(entry, "metric", entry.text("metric"));
         e.workload = read_workload(entry.table("workload"));
+        e.inputs = read_inputs(entry);
         for (std::size_t i = 0; i < scale_count; ++i) {
             if (entry.has(scale_names[i]))
                 e.scales[i] = read_scale(entry.table(scale_names[i]));
@@ -138,6 +139,8 @@ private:
             e.tables.push_back(read_table(table));
         if (entry.has("profile"))
             e.profile = entry.whole("profile", 1, most_stacks);
+        if (entry.has("by_command"))
+            e.by_command = entry.whole("by_command", 1, most_stacks);
         return e;
     }
 
@@ -153,6 +156,25 @@ private:
             workload.push_back({c.key, read_constant(entry, "value", c), entry.provenance()});
         }
         return workload;
+    }
+
+    std::map<std::string, std::string, std::less<>> read_inputs(const toml_reader& experiment) const {
+        std::map<std::string, std::string, std::less<>> inputs;
+        if (case_.code->inputs.empty()) {
+            if (experiment.has("inputs"))
+                experiment.fail("inputs",
+                                "is for cases whose workload reads files, and this is none; remove it");
+            return inputs;
+        }
+        const toml_reader table = experiment.table("inputs");
+        std::vector<std::string> keys;
+        keys.reserve(case_.code->inputs.size());
+        for (const input_description& input : case_.code->inputs) {
+            keys.push_back(input.key);
+            inputs[input.key] = table.text(input.key);
+        }
+        table.only(keys);
+        return inputs;
     }
 
     scale_settings read_scale(const toml_reader& entry) const {

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,10 +60,12 @@ struct experiment_description {
     std::string metric;   // the column of the main table
     std::string baseline; // the variant that others are divided by; empty: none
     std::vector<constant> workload;
-    std::optional<scale_settings> scales[scale_count]; // by scale; nothing: not run at that scale
+    std::map<std::string, std::string, std::less<>> inputs; // by key: names or paths of the data it reads
+    std::optional<scale_settings> scales[scale_count];      // by scale; nothing: not run at that scale
     std::vector<variant_description> variants;
     std::vector<table_description> tables;
-    std::int64_t profile = 0; // so many stacks of each variant's profile are shown
+    std::int64_t profile = 0;    // so many stacks of each variant's profile are shown
+    std::int64_t by_command = 0; // so many functions of each, by command
 };
 
 struct check_description {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -26,6 +27,7 @@ struct run_request {
     std::uint64_t seed = 1;
     named_numbers constants; // of the workload, as they are in this run
     named_numbers published; // as they were in the published one
+    std::map<std::string, std::filesystem::path, std::less<>> inputs{}; // of the workload, by key
 
     // A constant that the case's code declares; it is there, and within its bounds.
     double constant(std::string_view key) const { return constants.find(key)->second; }
@@ -45,6 +47,13 @@ struct constant_description {
     double maximum;
 };
 
+// A file of data that the workload reads, besides its constants.
+struct input_description {
+    std::string key;
+    std::string folder; // of data, where it is looked for if it is given by name
+    std::function<void(const std::filesystem::path&)> check; // throws file_error if it can't be used
+};
+
 struct metric_description {
     std::string name;
     std::string unit;
@@ -60,6 +69,7 @@ struct case_code {
     std::vector<constant_description> constants;
     std::vector<metric_description> metrics;
     std::vector<runnable> variants;
+    std::vector<input_description> inputs{};
 };
 
 // All cases, in the order in which they are shown.
@@ -72,5 +82,6 @@ void add_report_metrics(run_result& result);
 // Defined by the case's own file.
 case_code lockref_case();
 case_code mmap_sem_case();
+case_code anon_vma_case();
 
 } // namespace holdfast::replay

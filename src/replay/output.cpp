@@ -164,6 +164,27 @@ std::string profiles(const experiment_result& e, bool colour) {
     return "  profile:\n\n" + table.text(colour);
 }
 
+// The functions with the largest shares of each variant's profile, whoever called them, by command: the outermost
+// frame.
+std::string functions_by_command(const experiment_result& e, bool colour) {
+    text_table table({"variant", "%", "command", "function"}, "lrll");
+    for (const variant_result& v : e.variants) {
+        std::map<std::pair<std::string, std::string>, double> sums;
+        for (const stack_share& s : v.profile)
+            sums[{s.frames.back(), s.frames.front()}] += s.percent;
+        std::vector<std::pair<double, std::pair<std::string, std::string>>> largest;
+        largest.reserve(sums.size());
+        for (const auto& [place, percent] : sums)
+            largest.emplace_back(-percent, place);
+        std::sort(largest.begin(), largest.end());
+        largest.resize(std::min(largest.size(), static_cast<std::size_t>(e.plan.what->by_command)));
+        std::string name = v.what->name;
+        for (const auto& [negative, place] : largest)
+            table.add({std::exchange(name, {}), fmt::format("{:.2f}", -negative), place.first, place.second});
+    }
+    return "  functions by command, of the CPU time that was not idle:\n\n" + table.text(colour);
+}
+
 std::string check_table(const case_result& r, bool colour) {
     text_table table({"check", "published", "replayed", "off by", "verdict"}, "lrrrl");
     for (const check_result& c : r.checks) {
@@ -272,6 +293,8 @@ std::string as_text(const case_result& r, bool colour) {
             out += '\n' + other_table(e, t, colour);
         if (e.plan.what->profile > 0 && !native)
             out += '\n' + profiles(e, colour);
+        if (e.plan.what->by_command > 0 && !native)
+            out += '\n' + functions_by_command(e, colour);
     }
     out += '\n' + check_table(r, colour) + '\n' + summary_line(r);
     return out;

@@ -190,6 +190,11 @@ case_plan plan_case(const case_description& c, const plan_options& options) {
             p.constants = p.published;
             for (const auto& [key, value] : p.settings->set)
                 p.constants[key] = value;
+            for (const input_description& input : c.code->inputs) {
+                const std::filesystem::path file = data_file(input.folder, e.inputs.find(input.key)->second);
+                input.check(file);
+                p.inputs[input.key] = file;
+            }
             if (options.on == target::sim) {
                 p.machine = sim::read_machine(
                     data_file("machines", options.machine.empty() ? e.machine : options.machine));
@@ -235,7 +240,8 @@ std::vector<planned_run> runs_of(const case_plan& plan) {
                      {.on = plan.options.on == target::sim ? &e.machine : nullptr,
                       .seed = seed,
                       .constants = e.constants,
-                      .published = e.published}});
+                      .published = e.published,
+                      .inputs = e.inputs}});
             }
         }
     }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +38,7 @@ struct planned_experiment {
     sim::machine machine{};                   // with the scale's swap rate; nothing on native
     named_numbers constants{};                // with what the scale sets
     named_numbers published{};
+    std::map<std::string, std::filesystem::path, std::less<>> inputs{};
     std::vector<std::uint64_t> seeds{};
 };
 
