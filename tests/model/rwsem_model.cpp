@@ -95,7 +95,8 @@ int main(int argc, char** argv) {
     test.survives("lock_slow fetch_or(relaxed): write dropped", hint);
     test.survives("give_up fetch_and(relaxed) #2: write dropped",
                   "the hand-off is left to the next waiter, as since 5.16");
-    test.survives("try_take_queued compare_exchange_weak(relaxed): write dropped",
-                  "without a hand-off the waiter goes on to compete: less fair, but no less right");
+    test.survives(
+        "try_take_queued compare_exchange_weak(relaxed): write dropped",
+        "without a hand-off the waiter goes on to compete: how long is a question for rwsem_sim_test");
     return test.run(argc, argv);
 }
