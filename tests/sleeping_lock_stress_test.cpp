@@ -72,8 +72,9 @@ private:
 template <class Lock>
 class rw_stress : public testing::Test {};
 using rw_locks =
-    testing::Types<rwsem<native, rwsem_presets::linux_5_3>, rwsem<native, rwsem_presets::linux_6>,
-                   rwsem_xadd<native, rwsem_xadd_presets::linux_3_15>,
+    testing::Types<rwsem<native, rwsem_presets::linux_5_3>, rwsem<native, rwsem_presets::linux_5_11>,
+                   rwsem<native, rwsem_presets::linux_5_16>, rwsem<native, rwsem_presets::linux_5_19>,
+                   rwsem<native, rwsem_presets::linux_6>, rwsem_xadd<native, rwsem_xadd_presets::linux_3_15>,
                    rwsem_xadd<native, rwsem_xadd_presets::linux_3_16_rc1>,
                    rwsem_xadd<native, rwsem_xadd_presets::linux_3_16>,
                    rwsem_xadd<native, rwsem_xadd_presets::linux_4_7>,
