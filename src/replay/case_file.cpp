@@ -67,7 +67,7 @@ public:
 
     case_description read() {
         const toml_reader root(document_);
-        root.only({"name", "summary", "thread", "experiments", "checks"});
+        root.only({"name", "summary", "thread", "workload", "experiments", "checks"});
         case_.name = root.text("name");
         case_.code = find_named(code_, case_.name);
         if (case_.code == nullptr)
@@ -120,7 +120,7 @@ private:
         e.about = entry.text("about");
         e.machine = entry.text("machine");
         e.metric = column_of(entry, "metric", entry.text("metric"));
-        e.workload = read_workload(entry.table("workload"));
+        e.workload = read_workload(entry);
         e.inputs = read_inputs(entry);
         for (std::size_t i = 0; i < scale_count; ++i) {
             if (entry.has(scale_names[i]))
@@ -144,14 +144,25 @@ private:
         return e;
     }
 
-    std::vector<constant> read_workload(const toml_reader& table) const {
+    // Of an experiment's own constants, and those of the whole case that it doesn't replace.
+    std::vector<constant> read_workload(const toml_reader& experiment) const {
         std::vector<std::string> keys;
         for (const constant_description& c : case_.code->constants)
             keys.push_back(c.key);
-        table.only(keys);
+        std::vector<toml_reader> tables;
+        for (const toml_reader& place : {experiment, toml_reader(document_)}) {
+            if (!place.has("workload"))
+                continue;
+            tables.push_back(place.table("workload"));
+            tables.back().only(keys);
+        }
+        if (tables.empty())
+            experiment.fail("workload", "is missing; add it");
         std::vector<constant> workload;
         for (const constant_description& c : case_.code->constants) {
-            const toml_reader entry = table.table(c.key);
+            const auto nearest = std::find_if(tables.begin(), tables.end(),
+                                              [&](const toml_reader& table) { return table.has(c.key); });
+            const toml_reader entry = (nearest != tables.end() ? *nearest : tables.front()).table(c.key);
             entry.only({"value", "source", "assumed", "fitted"});
             workload.push_back({c.key, read_constant(entry, "value", c), entry.provenance()});
         }

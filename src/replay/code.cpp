@@ -4,7 +4,8 @@
 namespace holdfast::replay {
 
 const std::vector<case_code>& all_cases() {
-    static const std::vector<case_code> cases = {lockref_case(), mmap_sem_case(), anon_vma_case()};
+    static const std::vector<case_code> cases = {lockref_case(), mmap_sem_case(), anon_vma_case(),
+                                                 aim7_case()};
     return cases;
 }
 

@@ -83,5 +83,6 @@ void add_report_metrics(run_result& result);
 case_code lockref_case();
 case_code mmap_sem_case();
 case_code anon_vma_case();
+case_code aim7_case();
 
 } // namespace holdfast::replay

@@ -49,7 +49,8 @@ constexpr std::array instances = {word<step::which>{"any", step::which::any},
                                   word<step::which>{"own", step::which::own},
                                   word<step::which>{"each", step::which::each}};
 
-constexpr std::array ways = {word<bool>{"read", false}, word<bool>{"write", true}};
+constexpr std::array rw_ways = {word<bool>{"read", false}, word<bool>{"write", true}};
+constexpr std::array dentry_ways = {word<bool>{"reference", false}, word<bool>{"lock", true}};
 
 constexpr std::array trees = {
     word<step::tree>{"insert", step::tree::insert}, word<step::tree>{"erase", step::tree::erase},
@@ -226,16 +227,18 @@ private:
     void read_lock(const toml_reader& entry, step& s, std::size_t nested) const {
         s.taken = meaning(entry, "lock", "lock", locks);
         if (s.taken == step::lock::root_anon_vma || s.taken == step::lock::journal)
-            s.for_writing = meaning(entry, "how", "way to take a read-write lock", ways);
+            s.exclusive = meaning(entry, "how", "way to take a read-write lock", rw_ways);
+        else if (s.taken == step::lock::dentry)
+            s.exclusive = meaning(entry, "how", "way to take a dentry", dentry_ways);
         else if (entry.has("how"))
-            entry.fail("how", "is for read-write locks, and this is none; remove it");
+            entry.fail("how", "is for locks that can be taken in two ways, and this can't; remove it");
         s.instance = meaning(entry, "which", "choice of locks", instances);
         s.duration = duration(entry, "hold_ns");
         if (entry.has("tree")) {
             if (s.taken != step::lock::root_anon_vma)
                 entry.fail("tree", "is what a root_anon_vma guards, and this is none; remove it");
             s.change = meaning(entry, "tree", "work on a tree", trees);
-            if (s.change != step::tree::lookup && !s.for_writing)
+            if (s.change != step::tree::lookup && !s.exclusive)
                 entry.fail("how", "is read, and the tree is changed; make it write");
         }
         if (entry.has("as"))

@@ -17,6 +17,7 @@
 #include <holdfast/rwsem_xadd.hpp>
 
 #include "replay/code.hpp"
+#include "replay/profile_shares.hpp"
 #include "sim/world.hpp"
 #include "workload/native_world.hpp"
 #include "workload/repair.hpp"
@@ -117,39 +118,16 @@ named_numbers metrics_of(const repair_result& x, double scale) {
     return m;
 }
 
-// Shares of the CPU time that was not idle, by what is running.
-class shares {
-public:
-    explicit shares(const sim::report& r)
-        : profile_(r.profile), total_(static_cast<double>(r.user + r.system)) {}
-
-    // Of functions of this name themselves, called by whatever.
-    double of(std::string_view name) const {
-        double sum = 0;
-        for (const sim::profile_node& node : profile_)
-            sum += node.name == name ? static_cast<double>(node.user + node.system) : 0;
-        return 100 * sum / total_;
-    }
-
-    // Of the semaphore's wait_lock: waiting for it (a spin_lock in one of the semaphore's slow paths), and
-    // what is done under it, which is wake-ups mostly. Kernel profiles without an interrupt that nothing
-    // holds off show all this where interrupts open again, in _raw_spin_unlock_irq and
-    // _raw_spin_unlock_irqrestore.
-    double of_wait_lock() const {
-        double sum = 0;
-        for (const sim::profile_node& node : profile_) {
-            const std::string& caller = profile_[node.parent].name;
-            if (node.name == "rwsem_wake" || node.name == "rwsem_down_read_failed" ||
-                (node.name == "spin_lock" && caller.starts_with("rwsem_")))
-                sum += static_cast<double>(node.user + node.system);
-        }
-        return 100 * sum / total_;
-    }
-
-private:
-    const std::vector<sim::profile_node>& profile_;
-    double total_;
-};
+// The share of the semaphore's wait_lock: waiting for it (a spin_lock in one of the semaphore's slow paths),
+// and what is done under it, which is wake-ups mostly. Kernel profiles without an interrupt that nothing
+// holds off show all this where interrupts open again, in _raw_spin_unlock_irq and
+// _raw_spin_unlock_irqrestore.
+double share_of_wait_lock(const profile_shares& shares) {
+    return shares.of([](std::string_view name, std::string_view caller) {
+        return name == "rwsem_wake" || name == "rwsem_down_read_failed" ||
+               (name == "spin_lock" && caller.starts_with("rwsem_"));
+    });
+}
 
 template <rwsem_xadd_rules Rules>
 run_result repair_image(const run_request& r, bool strided) {
@@ -178,11 +156,11 @@ run_result repair_image(const run_request& r, bool strided) {
     m["cpu_sys"] = static_cast<double>(report.system) / second * scale;
     m["cpu"] = m["cpu_user"] + m["cpu_sys"];
     m["switches/s"] = static_cast<double>(report.context_switches) * scale / m["time"];
-    const shares of(report);
-    m["share.osq_lock"] = of.of("osq_lock");
-    m["share.rwsem_down_write_failed"] = of.of("rwsem_down_write_failed");
-    m["share.wait_lock"] = of.of_wait_lock();
-    m["share.flush_tlb_page"] = of.of("flush_tlb_page");
+    const profile_shares shares(report);
+    m["share.osq_lock"] = shares.of_function("osq_lock");
+    m["share.rwsem_down_write_failed"] = shares.of_function("rwsem_down_write_failed");
+    m["share.wait_lock"] = share_of_wait_lock(shares);
+    m["share.flush_tlb_page"] = shares.of_function("flush_tlb_page");
     return result;
 }
 

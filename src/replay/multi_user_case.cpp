@@ -12,6 +12,7 @@
 
 #include "replay/code.hpp"
 #include "replay/job_mix_file.hpp"
+#include "replay/profile_shares.hpp"
 #include "sim/world.hpp"
 #include "workload/multi_user.hpp"
 #include "workload/native_world.hpp"
@@ -44,49 +45,30 @@ multi_user_parameters parameters_of(const run_request& r) {
                                 .iops = static_cast<std::uint64_t>(r.constant("disk_iops"))}}};
 }
 
-// Shares of the CPU time that was not idle, in per cent, of functions whose callers are as asked.
-class shares {
-public:
-    explicit shares(const sim::report& r)
-        : profile_(r.profile), total_(static_cast<double>(r.user + r.system)) {}
-
-    // Of the functions themselves for which with(name, caller) is true.
-    template <class With>
-    double of(With with) const {
-        double sum = 0;
-        for (const sim::profile_node& node : profile_) {
-            if (with(std::string_view(node.name), std::string_view(profile_[node.parent].name)))
-                sum += static_cast<double>(node.user + node.system);
-        }
-        return 100 * sum / total_;
-    }
-
-private:
-    const std::vector<sim::profile_node>& profile_;
-    double total_;
-};
-
 bool is_page_list(std::string_view function) {
     return function == "release_pages" || function == "pagevec_lru_move_fn";
 }
 
 void add_shares(named_numbers& m, const sim::report& report) {
-    const shares s(report);
+    const profile_shares s(report);
     using name = std::string_view;
     m["share.write_slowpath"] =
         s.of([](name n, name) { return n == "__write_lock_failed" || n == "queue_write_lock_slowpath"; });
     m["share.read_slowpath"] =
         s.of([](name n, name) { return n == "__read_lock_failed" || n == "queue_read_lock_slowpath"; });
+    // All that its slow paths do.
     m["share.rwsem"] =
         s.of([](name n, name caller) { return n.starts_with("rwsem_") || caller.starts_with("rwsem_"); });
     // Interrupts are off while the pages' lock is awaited, so kernel profiles show _raw_spin_lock_irqsave.
+    m["share.osq_lock"] =
+        s.of([](name n, name caller) { return n == "osq_lock" && caller.starts_with("rwsem_"); });
     m["share.spin_lock"] = s.of([](name n, name caller) { return n == "spin_lock" && is_page_list(caller); });
     m["share.dentry_lock"] =
         s.of([](name n, name caller) { return n == "spin_lock" && caller.starts_with("lockref_"); });
     m["share.mutex_mcs"] =
         s.of([](name n, name caller) { return n == "osq_lock" && caller == "__mutex_lock_slowpath"; });
-    m["share.mutex_spin_on_owner"] = s.of([](name n, name) { return n == "mutex_spin_on_owner"; });
-    m["share.tree_insert"] = s.of([](name n, name) { return n == "anon_vma_interval_tree_insert"; });
+    m["share.mutex_spin_on_owner"] = s.of_function("mutex_spin_on_owner");
+    m["share.tree_insert"] = s.of_function("anon_vma_interval_tree_insert");
 }
 
 template <class W>
@@ -140,6 +122,7 @@ case_code multi_user_case(std::string name) {
                                {"share.write_slowpath", "%"},
                                {"share.read_slowpath", "%"},
                                {"share.rwsem", "%"},
+                               {"share.osq_lock", "%"},
                                {"share.spin_lock", "%"},
                                {"share.dentry_lock", "%"},
                                {"share.mutex_mcs", "%"},

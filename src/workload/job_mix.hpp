@@ -28,7 +28,7 @@ struct step {
         root_anon_vma, // rw: the private memory of all processes that descend from one
         i_mmap,        // sleeping mutex: who has mapped a file
         directory,     // sleeping mutex: a directory's entries
-        dentry,        // lockref: a reference to a directory entry, got and put
+        dentry,        // lockref: a reference to a directory entry, got and put; exclusively: its spinlock
         journal        // rw: a file system's journal; transactions share it, a commit has it alone
     };
     // Which of the locks of a kind.
@@ -52,7 +52,7 @@ struct step {
     std::uint64_t amount = 0;
     lock taken = lock::root_anon_vma;
     which instance = which::any;
-    bool for_writing = false;
+    bool exclusive = false; // for writing, where a lock is taken for reading, too
     tree change = tree::none;
     std::string frame{}; // names what is done with the lock held, in profiles; empty: nothing
     std::vector<step> inside{};

@@ -224,25 +224,18 @@ private:
             });
             break;
         case step::lock::dentry:
-            for_each(s, u, kernel_.dentries.size(), [&](std::size_t i) {
-                if (!kernel_.dentries[i]->get())
-                    throw std::logic_error("multi_user: a directory entry has died");
-                hold(u, p, s);
-                if (!kernel_.dentries[i]->put())
-                    throw std::logic_error("multi_user: a reference was lost");
-            });
+            for_each(s, u, kernel_.dentries.size(), [&](std::size_t i) { take_dentry(u, p, s, i); });
             break;
         case step::lock::journal:
-            for_each(s, u, kernel_.journals.size(), [&](std::size_t i) {
-                with(*kernel_.journals[i], s.for_writing, [&] { hold(u, p, s); });
-            });
+            for_each(s, u, kernel_.journals.size(),
+                     [&](std::size_t i) { with(*kernel_.journals[i], s.exclusive, [&] { hold(u, p, s); }); });
             break;
         }
     }
 
     template <class Do>
-    static void with(rw_lock& lock, bool for_writing, Do work) {
-        if (for_writing) {
+    static void with(rw_lock& lock, bool exclusive, Do work) {
+        if (exclusive) {
             lock.lock();
             work();
             lock.unlock();
@@ -261,6 +254,21 @@ private:
             perform(u, p, each, 1, p_.hold);
     }
 
+    void take_dentry(user& u, process& p, const step& s, std::size_t number) {
+        reference_count& dentry = *kernel_.dentries[number];
+        if (s.exclusive) {
+            dentry.lock();
+            hold(u, p, s);
+            dentry.unlock();
+            return;
+        }
+        if (!dentry.get())
+            throw std::logic_error("multi_user: a directory entry has died");
+        hold(u, p, s);
+        if (!dentry.put())
+            throw std::logic_error("multi_user: a reference was lost");
+    }
+
     void take_root(user& u, process& p, const step& s, std::size_t mapping) {
         using tree = step::tree;
         node*& mine = p.mapped[mapping];
@@ -277,7 +285,7 @@ private:
             guarded.mappings.erase(*mine);
             u.spare.push_back(std::exchange(mine, nullptr));
         };
-        with(guarded.lock, s.for_writing, [&] {
+        with(guarded.lock, s.exclusive, [&] {
             hold(u, p, s);
             switch (s.change) {
             case tree::none:

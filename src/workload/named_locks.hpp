@@ -33,7 +33,7 @@ public:
     virtual void unlock_shared() = 0;
 };
 
-// A reference count that never falls to 0.
+// A reference count that never falls to 0, and the spinlock of its object.
 class reference_count {
 public:
     reference_count() = default;
@@ -44,6 +44,8 @@ public:
     [[nodiscard]] virtual bool get() = 0;
     // One less; false if it was the last.
     [[nodiscard]] virtual bool put() = 0;
+    virtual void lock() = 0;
+    virtual void unlock() = 0;
 };
 
 // What has a name, and how to make one of them in world W.
@@ -77,6 +79,8 @@ class any_reference final : public reference_count {
 public:
     bool get() override { return reference_.get_not_dead(); }
     bool put() override { return reference_.put_or_lock(); }
+    void lock() override { reference_.lock(); }
+    void unlock() override { reference_.unlock(); }
 
 private:
     Lockref reference_{1}; // its owner's, which stays
