@@ -5,7 +5,7 @@ namespace holdfast::replay {
 
 const std::vector<case_code>& all_cases() {
     static const std::vector<case_code> cases = {lockref_case(), mmap_sem_case(), anon_vma_case(),
-                                                 aim7_case()};
+                                                 aim7_case(), rwsem_asap_case()};
     return cases;
 }
 

@@ -84,5 +84,6 @@ case_code lockref_case();
 case_code mmap_sem_case();
 case_code anon_vma_case();
 case_code aim7_case();
+case_code rwsem_asap_case();
 
 } // namespace holdfast::replay
