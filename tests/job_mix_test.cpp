@@ -144,10 +144,10 @@ void expect_nothing_left(const multi_user_result& r) {
 TEST(multi_user, whatever_the_lock_all_children_end_and_leave_no_mapping) {
     const job_mix mix = replay::read_job_mix(data_file("job_mixes", "high_systime"));
     const sim::machine m = sim::read_machine(data_file("machines", "tiny"));
-    for (const named<rw_lock>& lock : rw_locks<sim::world>) {
+    for (const named<rw_lock>& lock : rw_locks<sim::world>()) {
         multi_user_result r;
         sim::run({&m, 3, 0}, [&] {
-            r = multi_user<sim::world>::run(small(), mix, lock, reference_counts<sim::world>[0]);
+            r = multi_user<sim::world>::run(small(), mix, lock, reference_counts<sim::world>()[0]);
         });
         SCOPED_TRACE(lock.name);
         expect_nothing_left(r);
@@ -156,10 +156,10 @@ TEST(multi_user, whatever_the_lock_all_children_end_and_leave_no_mapping) {
 
 TEST(multi_user, runs_on_this_machine) {
     const job_mix mix = replay::read_job_mix(data_file("job_mixes", "high_systime"));
-    for (const named<rw_lock>& lock : rw_locks<native_world>) {
+    for (const named<rw_lock>& lock : rw_locks<native_world>()) {
         multi_user_result r;
         native_world::run(5, [&] {
-            r = multi_user<native_world>::run(small(), mix, lock, reference_counts<native_world>[1]);
+            r = multi_user<native_world>::run(small(), mix, lock, reference_counts<native_world>()[1]);
         });
         SCOPED_TRACE(lock.name);
         expect_nothing_left(r);
@@ -172,8 +172,8 @@ TEST(multi_user, a_seed_is_a_run) {
     const auto elapsed = [&](std::uint64_t seed) {
         multi_user_result r;
         sim::run({&m, seed, 0}, [&] {
-            r = multi_user<sim::world>::run(small(), mix, rw_locks<sim::world>[0],
-                                            reference_counts<sim::world>[0]);
+            r = multi_user<sim::world>::run(small(), mix, rw_locks<sim::world>()[0],
+                                            reference_counts<sim::world>()[0]);
         });
         return r.elapsed;
     };
@@ -195,8 +195,8 @@ TEST(multi_user, a_child_that_leaves_its_mappings_is_refused) {
     p.size = 1;
     EXPECT_THROW(sim::run({&m, 1, 0},
                           [&] {
-                              multi_user<sim::world>::run(p, mix, rw_locks<sim::world>[0],
-                                                          reference_counts<sim::world>[0]);
+                              multi_user<sim::world>::run(p, mix, rw_locks<sim::world>()[0],
+                                                          reference_counts<sim::world>()[0]);
                           }),
                  std::logic_error);
 }

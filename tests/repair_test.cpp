@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <holdfast/rwsem_xadd.hpp>
-
 #include "sim/data_files.hpp"
 #include "sim/machine_file.hpp"
 #include "sim/world.hpp"
@@ -63,13 +61,11 @@ void expect_all_work_done(const repair_result& r) {
         EXPECT_GT(phase, 0ns);
 }
 
-template <rwsem_xadd_rules Rules>
-sim::report simulated(const repair_parameters& p, std::uint64_t seed) {
+sim::report simulated(const named<rw_lock>& semaphore, const repair_parameters& p, std::uint64_t seed) {
     static const sim::machine m = sim::read_machine(data_file("machines", "repair-vm-16p"));
     repair_result done;
     modelled_heap heap;
-    sim::report report = sim::run(
-        {&m, seed, 0}, [&] { done = repair<world, rwsem_xadd<sim::platform, Rules>>::run(p, heap); });
+    sim::report report = sim::run({&m, seed, 0}, [&] { done = repair<world>::run(p, semaphore, heap); });
     expect_all_work_done(done);
     return report;
 }
@@ -77,9 +73,10 @@ sim::report simulated(const repair_parameters& p, std::uint64_t seed) {
 TEST(repair, all_work_is_done_once_whatever_the_semaphore_the_stride_and_the_boot) {
     for (const std::uint32_t stride : {0u, 1u, 3u, 7u, 100u}) {
         for (const std::uint64_t seed : {1u, 2u, 3u}) {
-            simulated<rwsem_xadd_presets::linux_3_15>(small(stride), seed);
-            simulated<rwsem_xadd_presets::linux_3_16_rc1>(small(stride), seed);
-            simulated<rwsem_xadd_presets::linux_3_16>(small(stride), seed);
+            for (const named<rw_lock>& semaphore : rw_locks<world>()) {
+                SCOPED_TRACE(semaphore.name);
+                simulated(semaphore, small(stride), seed);
+            }
         }
     }
 }
@@ -87,12 +84,12 @@ TEST(repair, all_work_is_done_once_whatever_the_semaphore_the_stride_and_the_boo
 TEST(repair, the_smallest_read_ahead_still_gets_everything_read) {
     repair_parameters p = small(3);
     p.read_ahead = 1;
-    simulated<rwsem_xadd_presets::linux_3_16>(p, 1);
+    simulated(rw_locks<world>()[0], p, 1);
 }
 
 TEST(repair, a_seed_says_all) {
     const auto once = [](std::uint64_t seed) {
-        const sim::report r = simulated<rwsem_xadd_presets::linux_3_16_rc1>(small(3), seed);
+        const sim::report r = simulated(rw_locks<world>()[0], small(3), seed);
         return std::array{r.elapsed, r.user, r.system, static_cast<std::int64_t>(r.memory_operations)};
     };
     EXPECT_EQ(once(1), once(1));
@@ -122,7 +119,7 @@ TEST(repair, natively_too_and_every_page_is_touched_once) {
     checked_heap heap;
     repair_result done;
     native_world::run(1, [&] {
-        done = repair<native_world, rwsem_xadd<native_world::platform>, checked_heap>::run(small(3), heap);
+        done = repair<native_world, checked_heap>::run(small(3), rw_locks<native_world>()[0], heap);
     });
     expect_all_work_done(done);
     heap.expect_each_page_touched_once();

@@ -1,8 +1,7 @@
-// The case of mmap_sem: a repair tool whose threads grow one heap and touch its pages, on three read-write
-// semaphores.
+// The case of mmap_sem: a repair tool whose threads grow one heap and touch its pages.
 //
-// The variants differ in the semaphore's rules, and in whether the tool works on many allocation groups at
-// once (strided, as it does by default) or on one.
+// The variants differ in the semaphore, any of the named read-write locks, and in whether the tool works on
+// many allocation groups at once (strided, as it does by default) or on one.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -14,11 +13,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <holdfast/rwsem_xadd.hpp>
-
 #include "replay/code.hpp"
 #include "replay/profile_shares.hpp"
 #include "sim/world.hpp"
+#include "workload/named_locks.hpp"
 #include "workload/native_world.hpp"
 #include "workload/repair.hpp"
 
@@ -129,8 +127,8 @@ double share_of_wait_lock(const profile_shares& shares) {
     });
 }
 
-template <rwsem_xadd_rules Rules>
-run_result repair_image(const run_request& r, bool strided) {
+// `lock`: which of rw_locks.
+run_result repair_image(const run_request& r, std::size_t lock, bool strided) {
     const repair_parameters p = parameters_of(r, strided);
     const double scale = r.scaled_by("buffers");
     repair_result done;
@@ -139,16 +137,15 @@ run_result repair_image(const run_request& r, bool strided) {
         real_heap heap(pages_of(p));
         const double before = cpu_seconds();
         native_world::run(r.seed, [&] {
-            done = repair<native_world, rwsem_xadd<native_world::platform, Rules>, real_heap>::run(p, heap);
+            done = repair<native_world, real_heap>::run(p, rw_locks<native_world>()[lock], heap);
         });
         result.metrics = metrics_of(done, scale);
         result.metrics["cpu"] = (cpu_seconds() - before) * scale;
         return result;
     }
     modelled_heap heap;
-    result.report = sim::run({.on = r.on, .seed = r.seed}, [&] {
-        done = repair<sim::world, rwsem_xadd<sim::platform, Rules>>::run(p, heap);
-    });
+    result.report = sim::run({.on = r.on, .seed = r.seed},
+                             [&] { done = repair<sim::world>::run(p, rw_locks<sim::world>()[lock], heap); });
     constexpr double second = 1e12;
     named_numbers& m = result.metrics = metrics_of(done, scale);
     const sim::report& report = result.report;
@@ -162,13 +159,6 @@ run_result repair_image(const run_request& r, bool strided) {
     m["share.wait_lock"] = share_of_wait_lock(shares);
     m["share.flush_tlb_page"] = shares.of_function("flush_tlb_page");
     return result;
-}
-
-template <rwsem_xadd_rules Rules>
-void add_variants(std::vector<runnable>& variants, const std::string& name) {
-    variants.push_back({name, [](const run_request& r) { return repair_image<Rules>(r, true); }});
-    variants.push_back(
-        {name + ".unstrided", [](const run_request& r) { return repair_image<Rules>(r, false); }});
 }
 
 } // namespace
@@ -220,9 +210,13 @@ case_code mmap_sem_case() {
                                {"share.wait_lock", "%"},
                                {"share.flush_tlb_page", "%"}},
                    .variants = {}};
-    add_variants<rwsem_xadd_presets::linux_3_15>(code.variants, "3.15");
-    add_variants<rwsem_xadd_presets::linux_3_16_rc1>(code.variants, "3.16-rc1");
-    add_variants<rwsem_xadd_presets::linux_3_16>(code.variants, "3.16");
+    const auto locks = rw_locks<sim::world>();
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+        const std::string name(locks[i].name);
+        code.variants.push_back({name, [i](const run_request& r) { return repair_image(r, i, true); }});
+        code.variants.push_back(
+            {name + ", unstrided", [i](const run_request& r) { return repair_image(r, i, false); }});
+    }
     return code;
 }
 

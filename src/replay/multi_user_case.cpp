@@ -73,7 +73,7 @@ void add_shares(named_numbers& m, const sim::report& report) {
 
 template <class W>
 multi_user_result run_in(const run_request& r, const job_mix& mix, std::size_t rw, std::size_t reference) {
-    return multi_user<W>::run(parameters_of(r), mix, rw_locks<W>[rw], reference_counts<W>[reference]);
+    return multi_user<W>::run(parameters_of(r), mix, rw_locks<W>()[rw], reference_counts<W>()[reference]);
 }
 
 run_result run_users(const run_request& r, std::size_t rw, std::size_t reference) {
@@ -130,14 +130,14 @@ case_code multi_user_case(std::string name) {
                                {"share.tree_insert", "%"}},
                    .variants = {},
                    .inputs = {{"mix", "job_mixes", [](const auto& path) { read_job_mix(path); }}}};
-    for (std::size_t rw = 0; rw < rw_locks<sim::world>.size(); ++rw) {
-        for (std::size_t reference = 0; reference < reference_counts<sim::world>.size(); ++reference) {
+    for (std::size_t rw = 0; rw < rw_locks<sim::world>().size(); ++rw) {
+        for (std::size_t reference = 0; reference < reference_counts<sim::world>().size(); ++reference) {
             const auto run = [rw, reference](const run_request& r) { return run_users(r, rw, reference); };
-            const std::string lock(rw_locks<sim::world>[rw].name);
+            const std::string lock(rw_locks<sim::world>()[rw].name);
             if (reference == 0)
                 code.variants.push_back({lock, run});
             code.variants.push_back(
-                {fmt::format("{}, {}", lock, reference_counts<sim::world>[reference].name), run});
+                {fmt::format("{}, {}", lock, reference_counts<sim::world>()[reference].name), run});
         }
     }
     return code;

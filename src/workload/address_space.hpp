@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "workload/named_locks.hpp"
 #include "workload/program.hpp"
 
 namespace holdfast {
@@ -20,13 +21,14 @@ struct address_space_costs {
     std::uint32_t shootdown_percent = 0; // of faults: other CPUs must flush their TLBs
 };
 
-// An object of W::make. `Semaphore` is a SharedLockable on W's platform.
-template <class W, class Semaphore>
+// An object of W::make.
+template <class W>
 class address_space {
     using frame = typename W::platform::frame;
 
 public:
-    explicit address_space(const address_space_costs& costs) : costs_(costs) {}
+    address_space(const address_space_costs& costs, const named<rw_lock>& semaphore)
+        : costs_(costs), mmap_sem_(semaphore.make()) {}
 
     // Lets a heap grow: one mprotect call. `work` is done with the map locked, besides what it costs by the
     // model.
@@ -57,7 +59,7 @@ public:
 
 private:
     address_space_costs costs_;
-    Semaphore mmap_sem_;
+    rw_lock& mmap_sem_;
 };
 
 } // namespace holdfast

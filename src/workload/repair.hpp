@@ -81,17 +81,17 @@ struct modelled_heap {
     void touch(std::uint64_t) {}
 };
 
-// Runs as the program of a world `W` whose address space has a semaphore of type `Semaphore`, with `Heap` an
-// object like modelled_heap, called by all threads.
-template <class W, class Semaphore, class Heap = modelled_heap>
+// Runs as the program of a world `W` whose address space has this or that semaphore, with `Heap` an object
+// like modelled_heap, called by all threads.
+template <class W, class Heap = modelled_heap>
 class repair {
     using P = typename W::platform;
     using counter = typename W::counter;
     using thread = typename W::thread;
 
 public:
-    static repair_result run(const repair_parameters& p, Heap& heap) {
-        repair tool(p, heap);
+    static repair_result run(const repair_parameters& p, const named<rw_lock>& mmap_sem, Heap& heap) {
+        repair tool(p, mmap_sem, heap);
         using phase = void (repair::*)();
         constexpr std::array<phase, repair_phases> phases = {
             &repair::read_superblock, &repair::scan_groups,     &repair::read_inodes,
@@ -132,9 +132,9 @@ private:
         thread controller;
     };
 
-    repair(const repair_parameters& p, Heap& heap)
+    repair(const repair_parameters& p, const named<rw_lock>& mmap_sem, Heap& heap)
         : p_(p), heap_(heap), storage_(W::template make<typename W::device>(p.storage)),
-          memory_(W::template make<address_space<W, Semaphore>>(p.memory)),
+          memory_(W::template make<address_space<W>>(p.memory, mmap_sem)),
           cache_mutex_(W::template make<futex_mutex<P>>()), reads_(W::template make<counter>()),
           buffers_read_(W::template make<counter>()), buffers_processed_(W::template make<counter>()),
           checksum_(W::template make<counter>()) {}
@@ -362,7 +362,7 @@ private:
     const repair_parameters p_;
     Heap& heap_;
     typename W::device& storage_;
-    address_space<W, Semaphore>& memory_;
+    address_space<W>& memory_;
     futex_mutex<P>& cache_mutex_;
     counter& reads_;
     counter& buffers_read_;
