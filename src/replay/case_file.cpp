@@ -67,7 +67,7 @@ public:
 
     case_description read() {
         const toml_reader root(document_);
-        root.only({"name", "summary", "thread", "workload", "experiments", "checks"});
+        root.only({"name", "summary", "thread", "workload", "experiments", "comparisons", "checks"});
         case_.name = root.text("name");
         case_.code = find_named(code_, case_.name);
         if (case_.code == nullptr)
@@ -82,6 +82,8 @@ public:
             case_.experiments.push_back(read_experiment(entry));
         if (case_.experiments.empty())
             root.fail("experiments", "there are none; add an [[experiments]]");
+        for (const toml_reader& entry : root.tables("comparisons"))
+            case_.comparisons.push_back(read_comparison(entry));
         for (const toml_reader& entry : root.tables("checks"))
             case_.checks.push_back(read_check(entry));
         return std::move(case_);
@@ -227,6 +229,22 @@ private:
         for (const std::string& column : t.columns)
             column_of(entry, "columns", column);
         return t;
+    }
+
+    comparison_description read_comparison(const toml_reader& entry) const {
+        entry.only({"title", "metric", "before", "after", "experiments"});
+        comparison_description c{entry.text("title"), column_of(entry, "metric", entry.text("metric")),
+                                 entry.text("before"), entry.text("after"), entry.texts("experiments")};
+        for (const std::string& name : c.experiments) {
+            const experiment_description* const e = find_named(case_.experiments, name);
+            if (e == nullptr)
+                unknown(entry, "experiments", name, names_of(case_.experiments));
+            for (const auto& [key, variant] : {std::pair{"before", c.before}, {"after", c.after}}) {
+                if (find_named(e->variants, variant) == nullptr)
+                    unknown(entry, key, variant, names_of(e->variants));
+            }
+        }
+        return c;
     }
 
     check_description read_check(const toml_reader& entry) const {

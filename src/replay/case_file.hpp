@@ -68,6 +68,15 @@ struct experiment_description {
     std::int64_t by_command = 0; // so many functions of each, by command
 };
 
+// Two variants in several experiments, a row each: before and after.
+struct comparison_description {
+    std::string title;
+    std::string column;
+    std::string before; // variants, by the names that they have in all these experiments
+    std::string after;
+    std::vector<std::string> experiments;
+};
+
 struct check_description {
     enum class kind { ratio, value };
 
@@ -89,6 +98,7 @@ struct case_description {
     std::string thread;
     const case_code* code = nullptr;
     std::vector<experiment_description> experiments;
+    std::vector<comparison_description> comparisons;
     std::vector<check_description> checks;
 
     // The experiment and the variant of a name "experiment.variant" as a check has it; nullptrs: there is

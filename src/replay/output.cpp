@@ -2,6 +2,7 @@
 #include "replay/output.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <thread>
 #include <utility>
@@ -48,6 +49,12 @@ std::string_view name_of(scale s) {
 
 std::string_view name_of(target t) {
     return t == target::sim ? "sim" : "native";
+}
+
+// How much more or less than before.
+std::string shown_change(double before, double after) {
+    const double percent = 100 * (after / before - 1);
+    return std::abs(percent) < 10 ? fmt::format("{:+.1f} %", percent) : fmt::format("{:+.0f} %", percent);
 }
 
 unsigned host_cpus() {
@@ -117,7 +124,7 @@ std::string main_table(const case_result& r, const experiment_result& e, bool co
                                  shown_or_dash(v.value(metric + " max"))};
         const std::optional<double> value = v.value(what.metric);
         if (base && value && v.what->name != what.baseline) {
-            row.emplace_back(shown(*value / *base));
+            row.emplace_back(fmt::format("{} ({})", shown(*value / *base), shown_change(*base, *value)));
             if (const check_result* c = ratio_check(r, e, v)) {
                 row.emplace_back(shown(c->what->published));
                 row.emplace_back(shown_error(c->error));
@@ -148,6 +155,32 @@ std::string other_table(const experiment_result& e, const table_description& t, 
             table.add(std::move(published));
     }
     return fmt::format("  {}:\n\n", t.title) + table.text(colour);
+}
+
+// Before and after, as many threads tell it: a row an experiment. Empty if none of them was run.
+std::string comparison_table(const case_result& r, const comparison_description& c, bool colour) {
+    text_table table({"test", c.before, c.after, "change", "published", "", "change"}, "lrrrrrr");
+    bool any = false;
+    for (const experiment_result& e : r.experiments) {
+        const auto chosen = std::find(c.experiments.begin(), c.experiments.end(), e.plan.what->name);
+        if (chosen == c.experiments.end() || e.variants.empty())
+            continue;
+        any = true;
+        std::vector<cell> row = {e.plan.what->name};
+        const auto add = [&](const std::optional<double>& before, const std::optional<double>& after) {
+            row.emplace_back(before ? shown(*before) : "");
+            row.emplace_back(after ? shown(*after) : "");
+            row.emplace_back(before && after ? shown_change(*before, *after) : "");
+        };
+        const auto named = [&](const std::string& name) -> const variant_result& {
+            return *std::find_if(e.variants.begin(), e.variants.end(),
+                                 [&](const variant_result& v) { return v.what->name == name; });
+        };
+        add(named(c.before).value(c.column), named(c.after).value(c.column));
+        add(published_in(named(c.before), c.column), published_in(named(c.after), c.column));
+        table.add(std::move(row));
+    }
+    return any ? fmt::format("\n{}, {}:\n\n", c.title, c.column) + table.text(colour) : "";
 }
 
 // The largest shares of each variant's profile: the function, and its callers behind it.
@@ -296,6 +329,8 @@ std::string as_text(const case_result& r, bool colour) {
         if (e.plan.what->by_command > 0 && !native)
             out += '\n' + functions_by_command(e, colour);
     }
+    for (const comparison_description& c : r.what->comparisons)
+        out += comparison_table(r, c, colour);
     out += '\n' + check_table(r, colour) + '\n' + summary_line(r);
     return out;
 }
