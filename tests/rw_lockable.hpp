@@ -1,6 +1,5 @@
-// What every read-write lock promises beyond Lockable, whether it spins or sleeps. Included by the tests of
-// those that spin, each of which instantiates the suite for its own; shared_lockable.hpp has more, for those
-// that sleep. All wait for states, none for a time.
+// What every read-write lock promises beyond Lockable, whether it spins or sleeps. Included by their tests, each of which
+// instantiates the suite for its own. All wait for states, none for a time.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // rwsem on the real machine: what a few threads see of it, under each of its rules.
 #include "lockable.hpp"
+#include "rw_lockable.hpp"
 #include "shared_lockable.hpp"
 
 #include <holdfast/rwsem.hpp>
@@ -12,6 +13,7 @@ using rules =
                    rwsem<native, rwsem_presets::linux_5_16>, rwsem<native, rwsem_presets::linux_5_19>,
                    rwsem<native, rwsem_presets::linux_6>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(rwsem, lockable, rules);
+INSTANTIATE_TYPED_TEST_SUITE_P(rwsem, rw_lockable, rules);
 INSTANTIATE_TYPED_TEST_SUITE_P(rwsem, shared_lockable, rules);
 
 static_assert(sizeof(rwsem<native>) == 40);

@@ -1,11 +1,9 @@
-// What every read-write semaphore promises beyond Lockable: sharing, downgrade, waiters that give up. Included by the tests
+// What every read-write semaphore promises beyond rw_lockable.hpp: downgrade, and waiters that give up. Included by the tests
 // of those locks, each of which instantiates the suite for its own. All wait for states, none for a time.
 #pragma once
 
-#include <atomic>
 #include <shared_mutex>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -28,31 +26,6 @@ protected:
     }
 };
 TYPED_TEST_SUITE_P(shared_lockable);
-
-TYPED_TEST_P(shared_lockable, readers_share_and_keep_writers_out) {
-    auto& lock = this->lock_;
-    lock.lock_shared();
-    EXPECT_TRUE(lock.is_locked());
-    ASSERT_TRUE(lock.try_lock_shared());
-    EXPECT_FALSE(lock.try_lock());
-    lock.unlock_shared();
-    EXPECT_FALSE(lock.try_lock());
-    std::thread([&] {
-        const std::shared_lock reader(lock);
-        EXPECT_FALSE(lock.try_lock());
-    }).join();
-    lock.unlock_shared();
-    EXPECT_FALSE(lock.is_locked());
-}
-
-TYPED_TEST_P(shared_lockable, a_writer_keeps_readers_out) {
-    auto& lock = this->lock_;
-    lock.lock();
-    EXPECT_FALSE(lock.try_lock_shared());
-    lock.unlock();
-    ASSERT_TRUE(lock.try_lock_shared());
-    lock.unlock_shared();
-}
 
 TYPED_TEST_P(shared_lockable, downgrade_lets_readers_in_but_no_writer) {
     auto& lock = this->lock_;
@@ -116,31 +89,9 @@ TYPED_TEST_P(shared_lockable, a_token_cancelled_before_takes_a_free_lock_only) {
     EXPECT_FALSE(lock.is_locked());
 }
 
-TYPED_TEST_P(shared_lockable, many_readers_wait_for_one_writer) {
-    auto& lock = this->lock_;
-    lock.lock();
-    std::atomic<int> inside{0};
-    std::vector<std::thread> readers;
-    readers.reserve(8);
-    for (int i = 0; i < 8; ++i) {
-        readers.emplace_back([&] {
-            const std::shared_lock guard(lock);
-            ++inside;
-            while (inside != 8)
-                std::this_thread::yield();
-        });
-    }
-    EXPECT_EQ(inside, 0);
-    lock.unlock();
-    for (std::thread& reader : readers)
-        reader.join();
-    EXPECT_FALSE(lock.is_locked());
-}
-
-REGISTER_TYPED_TEST_SUITE_P(shared_lockable, readers_share_and_keep_writers_out, a_writer_keeps_readers_out,
-                            downgrade_lets_readers_in_but_no_writer, a_waiting_writer_gets_in_when_readers_go,
+REGISTER_TYPED_TEST_SUITE_P(shared_lockable, downgrade_lets_readers_in_but_no_writer,
+                            a_waiting_writer_gets_in_when_readers_go,
                             a_cancelled_writer_leaves_and_lets_readers_in,
-                            a_token_cancelled_before_takes_a_free_lock_only,
-                            many_readers_wait_for_one_writer);
+                            a_token_cancelled_before_takes_a_free_lock_only);
 
 } // namespace holdfast

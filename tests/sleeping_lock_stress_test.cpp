@@ -1,6 +1,4 @@
-// The sleeping locks on many real threads that lock, try, give up and downgrade: does each section have what was promised? The
-// data is wide and plain, so that sections that must not overlap tear it, and ThreadSanitizer sees it. A run ends after
-// a number of sections or a while, whichever comes first: how far it gets is the machine's business.
+// The sleeping locks on many real threads that lock, try, give up and downgrade: does each section have what was promised?
 #include <holdfast/kernel_mutex.hpp>
 #include <holdfast/native/native.hpp>
 #include <holdfast/rwsem.hpp>
@@ -10,52 +8,17 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "stress.hpp"
+
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-
-class payload {
-public:
-    // Both: whether it was whole.
-    bool advance() {
-        const bool whole = is_whole();
-        for (std::uint64_t& word : words_)
-            ++word;
-        return whole;
-    }
-    [[nodiscard]] bool is_whole() const {
-        bool whole = true;
-        for (const std::uint64_t word : words_)
-            whole = whole && word == words_[0];
-        return whole;
-    }
-    [[nodiscard]] std::uint64_t value() const { return words_[0]; }
-
-private:
-    std::array<std::uint64_t, 24> words_{}; // three lines
-};
-
-// Each thread does step(thread, n) for n = 0, 1, ....
-void stress(unsigned thread_count, unsigned steps, const std::function<void(unsigned, unsigned)>& step) {
-    const auto end = std::chrono::steady_clock::now() + 300ms;
-    std::vector<std::thread> threads;
-    threads.reserve(thread_count);
-    for (unsigned i = 0; i < thread_count; ++i) {
-        threads.emplace_back([&, i] {
-            for (unsigned n = 0; n < steps && (n % 16 != 0 || std::chrono::steady_clock::now() < end); ++n)
-                step(i, n);
-        });
-    }
-    for (std::thread& thread : threads)
-        thread.join();
-}
 
 // One wait in each round is with a token that another thread cancels at about the same time. Tokens stay cancelled, so each
 // is for one wait.
