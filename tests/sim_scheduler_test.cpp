@@ -85,6 +85,33 @@ TEST(sim_scheduler, a_token_spares_the_sleep) {
     EXPECT_EQ(t, 0);
 }
 
+// Another thread on that CPU has to wait until the halted one has gone on (10 us, and 2 for the wake-up) and parks again
+// with preemption enabled. The 10 us are idle.
+TEST(sim_scheduler, parking_with_preemption_disabled_halts_the_cpu) {
+    machine m = free_machine(1, 2);
+    m.wakeup_latency = 2 * us;
+    std::int64_t went_on = -1;
+    std::int64_t other_ran = -1;
+    const report r = run_on_first(m, [&] {
+        const thread_id me = P::self();
+        W::thread other = W::spawn_on(0, [&] { other_ran = now_ns(); });
+        W::thread waker = W::spawn_on(1, [me] {
+            work(10us);
+            P::unpark(me);
+        });
+        P::preempt_disable();
+        P::park();
+        went_on = now_ns();
+        EXPECT_FALSE(P::park(P::deadline::after(5us))); // it may time out
+        P::preempt_enable();
+        W::join(other);
+        W::join(waker);
+    });
+    EXPECT_EQ(went_on, 12'000);
+    EXPECT_GE(other_ran, 19'000);
+    EXPECT_EQ(r.user + r.system, 10 * us);
+}
+
 // ---- Slices -----------------------------------------------------------------------------------------------
 
 // When each of two that share a CPU has worked for 2.5 ms.

@@ -33,7 +33,8 @@
 //  G  Sleeping. park() returns after an unpark(self()) that no earlier park has used up: one token a thread, not
 //     a count. It may also return without one. What the unparker did before unpark is visible after a park that used
 //     its token. park(deadline) is false if the deadline passed first. A lock never compares times: `P::deadline` is
-//     made by after(nanoseconds) or never(), and asked by expired(). Not to be called with preemption disabled.
+//     made by after(nanoseconds) or never(), and asked by expired(). With preemption disabled the CPU sleeps with the thread,
+//     and nobody else runs on it (as a virtual CPU halts), on machines that can promise this.
 //  H  Queue nodes. A `P::node_slot` object takes the calling context's next free queue node for its lifetime; contexts
 //     are CPUs where preemption can be disabled (so a slot is used only while it is), and threads where it can't.
 //     depth() is how many the context had before. code() names the node in at most 23 bits, and is never 0 unless there is none left: after `P::node_depth` nested

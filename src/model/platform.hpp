@@ -196,6 +196,7 @@ struct platform {
     static void park(place at = place::here()) { sleep(nullptr, at); }
     static bool park(const deadline& until, place at = place::here()) { return sleep(&until, at); }
     static void unpark(thread_id thread, place at = place::here()) {
+        check(thread != nobody && thread <= max_threads, "no such thread to wake");
         const auto to_one = [](explorer::bits, explorer::bits one) { return one; };
         explorer::modify(token(thread).word_, to_one, 1, {std::memory_order_release, at}, operation::unpark);
     }

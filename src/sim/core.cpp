@@ -17,7 +17,8 @@ cpu* engine::sibling_of(const cpu& c) {
 picoseconds engine::stretched(const cpu& c, picoseconds duration) {
     const cpu* const sibling = sibling_of(c);
     if (sibling == nullptr || switch_on_event_ || sibling->current == nullptr ||
-        sibling->at == phase::queued || sibling->at == phase::transferring || sibling->at == phase::watching)
+        sibling->at == phase::queued || sibling->at == phase::transferring ||
+        sibling->at == phase::watching || sibling->at == phase::halted)
         return duration;
     return duration * machine_.smt_slowdown_ppm / 1'000'000;
 }

@@ -28,6 +28,7 @@ enum class phase : std::uint8_t {
     transferring, // the line is on its way
     computing,    // busy for a known time
     watching,     // spins on lines that it has in its cache (no event unless woken)
+    halted,       // sleeps, with its thread on it (no event unless woken)
     core_waiting, // wants the core from its switch-on-event sibling; event: may force it
     leaving,      // its thread is about to be taken off
     switching,    // a context switch to its thread is under way

@@ -168,9 +168,30 @@ bool engine::park(picoseconds deadline) {
         t.timer = start_timer(timer::kind::thread, deadline, t.id);
     }
     t.timed_out = false;
-    t.parked = true;
-    block(thread_state::blocked);
+    if (t.preempt_depth > 0) {
+        halt();
+    } else {
+        t.parked = true;
+        block(thread_state::blocked);
+    }
     return !t.timed_out;
+}
+
+void engine::halt() {
+    cpu& c = *here_;
+    const picoseconds since = c.clock;
+    charge(c, false);
+    if (switch_on_event_)
+        release_core(c, c.clock);
+    leave(phase::halted);
+    profile_[c.current->frame].off_cpu += c.clock - since;
+    c.charged = c.clock;
+    c.current->timer = 0;
+}
+
+void engine::end_halt(cpu& c, picoseconds now) {
+    c.at = phase::ordering;
+    events_queue_.set(c.number, std::max(now, c.clock) + machine_.wakeup_latency);
 }
 
 void engine::unpark(thread_id id) {
@@ -178,6 +199,9 @@ void engine::unpark(thread_id id) {
     thread& t = *threads_[id - 1];
     if (t.state == thread_state::blocked && t.parked) {
         wake(t, here_->clock);
+        compute(machine_.wake_cost, false);
+    } else if (t.state == thread_state::running && t.on->at == phase::halted) {
+        end_halt(*t.on, here_->clock);
         compute(machine_.wake_cost, false);
     } else {
         t.token = true;
@@ -317,6 +341,7 @@ void engine::handle(cpu& c, picoseconds now) {
     case phase::running:
     case phase::queued:
     case phase::watching:
+    case phase::halted:
         break; // these have no events
     }
 }
@@ -356,6 +381,9 @@ void engine::fire(const timer& t) {
             wake(who, t.time);
         } else if (who.on->current == &who && who.on->at == phase::watching) {
             end_watch(*who.on, t.time);
+        } else if (who.on->current == &who && who.on->at == phase::halted) {
+            who.timed_out = true;
+            end_halt(*who.on, t.time);
         }
         break;
     }

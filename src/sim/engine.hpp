@@ -175,6 +175,8 @@ private:
     std::uint64_t start_timer(timer::kind what, picoseconds time, std::uint32_t index);
     void update_timer_key();
     void end_watch(cpu& c, picoseconds now);
+    void halt();
+    void end_halt(cpu& c, picoseconds now);
     void resume_compute(cpu& c, picoseconds now);
     void charge(cpu& c, bool as_user) {
         profile_node& node = profile_[c.current->frame];
