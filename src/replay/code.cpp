@@ -4,8 +4,8 @@
 namespace holdfast::replay {
 
 const std::vector<case_code>& all_cases() {
-    static const std::vector<case_code> cases = {lockref_case(), mmap_sem_case(), anon_vma_case(),
-                                                 aim7_case(), rwsem_asap_case()};
+    static const std::vector<case_code> cases = {lockref_case(), mmap_sem_case(),   anon_vma_case(),
+                                                 aim7_case(),    rwsem_asap_case(), inodegc_case()};
     return cases;
 }
 

@@ -85,5 +85,6 @@ case_code mmap_sem_case();
 case_code anon_vma_case();
 case_code aim7_case();
 case_code rwsem_asap_case();
+case_code inodegc_case();
 
 } // namespace holdfast::replay
