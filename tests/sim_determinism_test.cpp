@@ -213,6 +213,56 @@ TEST(sim_determinism, the_limit_of_time_names_them_too) {
     EXPECT_EQ(why_stuck([] { W::compute(1s, cpu_mode::user); }, free_machine(1, 2), 1000 * ms), "it ended");
 }
 
+// 5 hours is what the clock counts.
+TEST(sim_determinism, no_run_takes_longer_than_5_hours) {
+    constexpr void (*hours[])() = {
+        [] { W::compute(1h, cpu_mode::user); },
+        [] { W::sleep(1h); },
+        [] { P::park(P::deadline::after(1h)); },
+        [] { W::make<W::device>(device_limits{.latency = 1h}).transfer(4096); },
+    };
+    for (void (*const hour)() : hours) {
+        const auto so_many = [hour](int times) {
+            return [hour, times] {
+                for (int i = 0; i < times; ++i)
+                    hour();
+            };
+        };
+        EXPECT_EQ(why_stuck(so_many(5), free_machine(1, 2)), "it ended");
+        const std::string why = why_stuck(so_many(6), free_machine(1, 2));
+        EXPECT_TRUE(why.starts_with("sim: it takes longer than 5 simulated hours; unfinished threads: 1 "))
+            << why;
+    }
+}
+
+TEST(sim_determinism, a_time_too_long_to_count_is_not_taken_for_a_short_one) {
+    static constexpr auto longest = std::chrono::nanoseconds::max();
+    constexpr void (*too_long[])() = {
+        [] { W::compute(longest, cpu_mode::user); },
+        [] { W::sleep(longest); },
+        [] { W::make<W::device>(device_limits{.latency = longest}).transfer(1); },
+        [] { W::make<W::device>(device_limits{.bytes_per_second = 1}).transfer(~std::uint64_t{0}); },
+    };
+    machine m = free_machine(1, 1, 2);
+    m.smt_slowdown_ppm = 2'000'000;
+    for (void (*const work)() : too_long) {
+        const std::string why = why_stuck(
+            [work] {
+                W::spawn([] { W::compute(1s, cpu_mode::user); });
+                work();
+            },
+            m);
+        EXPECT_TRUE(why.starts_with("sim: it takes longer than 5 simulated hours;")) << why;
+    }
+    // Of two threads of a core one at least takes twice its hour.
+    const report r = run({&m, 1, 0}, [] {
+        W::thread other = W::spawn([] { W::compute(1h, cpu_mode::user); });
+        W::compute(1h, cpu_mode::user);
+        W::join(other);
+    });
+    EXPECT_EQ(r.elapsed, 2 * 3'600'000 * ms);
+}
+
 TEST(sim_determinism, at_most_eight_are_named) {
     const std::string why = why_stuck(
         [] {

@@ -20,7 +20,9 @@ picoseconds engine::stretched(const cpu& c, picoseconds duration) {
         sibling->at == phase::queued || sibling->at == phase::transferring ||
         sibling->at == phase::watching || sibling->at == phase::halted)
         return duration;
-    return duration * machine_.smt_slowdown_ppm / 1'000'000;
+    constexpr picoseconds million = 1'000'000; // the product may be too large
+    return duration / million * machine_.smt_slowdown_ppm +
+           duration % million * machine_.smt_slowdown_ppm / million;
 }
 
 bool engine::take_core(cpu& c, picoseconds now) {

@@ -19,13 +19,22 @@ public:
     void transfer(std::uint64_t bytes) {
         engine& e = engine::now_running();
         e.order();
-        const picoseconds moving = static_cast<picoseconds>(bytes) * per_byte_;
+        const picoseconds moving = time_of(bytes);
         const picoseconds start = std::max(e.clock(), free_at_);
-        free_at_ = start + std::max(between_starts_, moving);
+        free_at_ = std::min(start + std::max(between_starts_, moving), event_key::end);
         e.sleep_until(start + latency_ + moving);
     }
 
 private:
+    // Longer than a run may be if it is too long to count.
+    picoseconds time_of(std::uint64_t bytes) const {
+        if (per_byte_ == 0)
+            return 0;
+        return static_cast<picoseconds>(
+                   std::min(bytes, static_cast<std::uint64_t>(event_key::end / per_byte_ + 1))) *
+               per_byte_;
+    }
+
     picoseconds latency_;
     picoseconds between_starts_;
     picoseconds per_byte_;

@@ -6,7 +6,8 @@
 namespace holdfast::sim {
 
 engine::engine(const run_options& options)
-    : machine_(*options.on), limit_(options.limit),
+    : machine_(*options.on),
+      limit_(options.limit == 0 ? event_key::last : std::min(options.limit, event_key::last)),
       seed_(options.seed), cost_{machine_.hit, machine_.hit, machine_.rmw},
       switch_on_event_(machine_.sharing == smt::switch_on_event && machine_.threads_per_core > 1),
       random_(options.seed), memory_(machine_.line_bytes), cpus_(static_cast<std::size_t>(machine_.cpus())),
@@ -92,7 +93,7 @@ void engine::compute(picoseconds duration, bool as_user) {
         attend();
     cpu& c = *here_;
     charge(c, false);
-    const picoseconds end = c.clock + stretched(c, duration);
+    const picoseconds end = c.clock + stretched(c, std::min(duration, event_key::end));
     if (ahead(c, end)) {
         c.clock = end;
     } else {
@@ -289,8 +290,9 @@ void engine::loop() {
         if (key == event_key::never)
             give_up("deadlock");
         const picoseconds now = event_key::time(key);
-        if (limit_ != 0 && now > limit_)
-            give_up("the time limit is over");
+        if (now > limit_)
+            give_up(limit_ == event_key::last ? "it takes longer than 5 simulated hours"
+                                              : "the time limit is over");
         if (key == timer_key_) {
             const timer t = timers_.top();
             timers_.pop();
@@ -364,8 +366,13 @@ std::uint64_t engine::start_timer(timer::kind what, picoseconds time, std::uint3
 }
 
 void engine::update_timer_key() {
-    timer_key_ = timers_.empty() ? event_key::never : event_key::make(timers_.top().time, timer_slot);
-    horizon_key_ = limit_ == 0 ? timer_key_ : std::min(timer_key_, event_key::make(limit_ + 1, 0));
+    timer_key_ = event_key::never;
+    horizon_ = limit_ + 1;
+    if (timers_.empty())
+        return;
+    const picoseconds next = std::min(timers_.top().time, event_key::end);
+    timer_key_ = event_key::make(next, timer_slot);
+    horizon_ = std::min(horizon_, next + 1);
 }
 
 void engine::fire(const timer& t) {

@@ -151,8 +151,7 @@ private:
 
     // Whether the CPU, at time `now`, is before everybody else's next event, and before the end of the run.
     bool ahead(const cpu& c, picoseconds now) const {
-        const std::uint64_t key = event_key::make(now, c.number);
-        return key < events_queue_.first() && key < horizon_key_;
+        return now < horizon_ && event_key::make(now, c.number) < events_queue_.first();
     }
 
     // The fiber leaves its CPU in a phase, with an event at a time; returns when the loop enters it again.
@@ -240,7 +239,7 @@ private:
     cpu* here_ = nullptr;
     std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
     std::uint64_t timer_key_ = event_key::never;
-    std::uint64_t horizon_key_ = event_key::never; // the next timer or the run's limit
+    picoseconds horizon_ = 0; // just behind the next timer or the run's limit
     std::uint64_t timers_started_ = 0;
     std::uint64_t pending_changes_ = 0; // timers waiting that are not periodic
     std::exception_ptr failure_;

@@ -12,12 +12,16 @@
 
 namespace holdfast::sim {
 
-// A moment and who acts then, as one number that orders by time first. Time has 54 bits: 5 hours in picoseconds.
+// A moment and who acts then, as one number that orders by time first. Time has 54 bits, a little more than 5 hours in
+// picoseconds; what comes later than 5 hours is set to their end, where a run gives up.
 class event_key {
 public:
     static constexpr unsigned slot_bits = 10;
     static constexpr std::uint64_t never = ~std::uint64_t{0};
+    static constexpr std::int64_t last = 5 * 3'600 * 1'000'000'000'000; // that a run may reach
+    static constexpr std::int64_t end = last + 1;
 
+    // `time` is at most `end`.
     static constexpr std::uint64_t make(std::int64_t time, std::uint32_t slot) {
         return (static_cast<std::uint64_t>(time) << slot_bits) | slot;
     }
@@ -37,7 +41,9 @@ public:
     // The earliest event's key, or event_key::never.
     std::uint64_t first() const { return tree_[1]; }
 
-    void set(std::uint32_t slot, std::int64_t time) { update(slot, event_key::make(time, slot)); }
+    void set(std::uint32_t slot, std::int64_t time) {
+        update(slot, event_key::make(std::min(time, event_key::end), slot));
+    }
     void clear(std::uint32_t slot) { update(slot, event_key::never); }
 
     // The time set for a slot; meaningless if none is.

@@ -119,7 +119,7 @@ void engine::steal_time(cpu& c, picoseconds duration) {
         profile_[c.current->frame].system += duration;
         c.charged += duration;
     } else {
-        c.stolen += duration;
+        c.stolen = std::min(c.stolen + duration, event_key::end);
         c.attention = true;
     }
 }

@@ -19,7 +19,7 @@ namespace holdfast::sim {
 struct run_options {
     const machine* on = nullptr;
     std::uint64_t seed = 1; // draws placement, arbitration and what the program asks random() for: a boot
-    picoseconds limit = 0;  // stops the run with an error when simulated time gets here; 0: no limit
+    picoseconds limit = 0;  // stops the run with an error when simulated time gets here; 0, or more: 5 hours
 };
 
 // One function of a profile, with the functions that called it.

@@ -1,6 +1,7 @@
 // What a program may ask of the simulated machine: src/workload/program.hpp's contract, kept by the engine.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -15,7 +16,10 @@ namespace holdfast::sim {
 
 class world {
     static engine& e() { return engine::now_running(); }
-    static picoseconds ps(std::chrono::nanoseconds duration) { return duration.count() * 1000; }
+    // Longer than a run may be if it is too long to count; nothing if it is negative.
+    static picoseconds ps(std::chrono::nanoseconds duration) {
+        return std::clamp<picoseconds>(duration.count(), 0, event_key::end / 1000 + 1) * 1000;
+    }
 
     template <class T, class... Arguments>
     static T& make_object(bool own_lines, Arguments&&... arguments) {
