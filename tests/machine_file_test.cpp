@@ -2,8 +2,12 @@
 #include "sim/machine_file.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <string>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -102,9 +106,9 @@ TEST(machine_file, a_mistake_gets_its_line_its_key_and_its_mend) {
         {"rmw_ns = { value = 10,", "rmw_ns = { value = nan,", "coherence.rmw_ns.value: is not finite"},
         {"rmw_ns = { value = 10,", "rmw_ns = { value = -inf,", "coherence.rmw_ns.value: is not finite"},
         {"rmw_ns = { value = 10,", "rmw_ns = { value = -1,",
-         "coherence.rmw_ns.value: is -1, negative; give 0 to 3600000000000 ns"},
-        {"rmw_ns = { value = 10,", "rmw_ns = { value = 1e300,", "give 0 to 3600000000000 ns"},
-        {"rmw_ns = { value = 10,", "rmw_ns = { value = 9223372036854775807,", "give 0 to 3600000000000 ns"},
+         "coherence.rmw_ns.value: is -1, negative; give 0.1 to 3600000000000 ns"},
+        {"rmw_ns = { value = 10,", "rmw_ns = { value = 1e300,", "give 0.1 to 3600000000000 ns"},
+        {"rmw_ns = { value = 10,", "rmw_ns = { value = 9223372036854775807,", "give 0.1 to 3600000000000 ns"},
         {"rmw_ns = { value = 10,", "rmw_ns = { worth = 10,", "coherence.rmw_ns.worth: is not known here"},
         {"sockets = { value = 1,", "sockets = { value = 1.5,", "topology.sockets.value: is 1.5, not whole"},
         {"sockets = { value = 1,", "sockets = { value = 0,", "topology.sockets.value: is 0; give 1 to 16"},
@@ -131,6 +135,8 @@ TEST(machine_file, a_mistake_gets_its_line_its_key_and_its_mend) {
         {rmw.c_str(), "rmw_ns = { value = 10, assumed = '' }", "coherence.rmw_ns.assumed: is empty"},
         {rmw.c_str(), "rmw_ns = { value = 10, assumed = \"a\\nb\" }",
          "coherence.rmw_ns.assumed: has a line break"},
+        {rmw.c_str(), "rmw_ns = { value = 10, assumed = \"a\\u009bb\" }",
+         "coherence.rmw_ns.assumed: has a line break or another control character"},
         {"name = \"tiny\"", "name = \"t\xc3\xadny\"",
          "m.toml:2: is not ASCII here; data files are plain ASCII"},
         {"name = \"tiny\"", "", "m.toml:1: name: is missing"},
@@ -143,6 +149,40 @@ TEST(machine_file, a_mistake_gets_its_line_its_key_and_its_mend) {
         EXPECT_EQ(error.empty(), *m.error == '\0') << m.to << " gives: " << error;
         EXPECT_EQ(error.find('\n'), std::string::npos) << error;
     }
+}
+
+// A simulated machine on which repeating something takes no time can stand still.
+TEST(machine_file, a_machine_has_time_going_on) {
+    const std::string text = tiny();
+    const auto added = [](const char* line) { return "[scheduler]\n" + std::string(line); };
+    const std::string fast_tick = added("tick_ns = { value = 0.001, assumed = 'x' }");
+    const std::string endless_tick = added("tick_ns = { value = 10_000, assumed = 'x' }\n"
+                                           "tick_cost_ns = { value = 10_000, assumed = 'x' }");
+    const std::string sensible = added("tick_ns = { value = 10_000, assumed = 'x' }\n"
+                                       "tick_cost_ns = { value = 9_999, assumed = 'x' }\n"
+                                       "balance_interval_ns = { value = 10_000, assumed = 'x' }");
+    const std::string none = added("tick_ns = { value = 0, assumed = 'x' }\n"
+                                   "balance_interval_ns = { value = 0, assumed = 'x' }");
+    const std::string fast_balancer = added("balance_interval_ns = { value = 9_999, assumed = 'x' }");
+    const mistake mistakes[] = {
+        {"hit_ns = { value = 1,", "hit_ns = { value = 0,", "coherence.hit_ns.value: is 0; give 0.1 to"},
+        {"rmw_ns = { value = 10,", "rmw_ns = { value = 0,", "coherence.rmw_ns.value: is 0; give 0.1 to"},
+        {"slice_ns = { value = 1_000_000,", "slice_ns = { value = 0,",
+         "scheduler.slice_ns.value: is 0; give 1000 to"},
+        {"[scheduler]", fast_tick.c_str(),
+         "scheduler.tick_ns: is 0.001; give 10000 ns or more, or 0 for none"},
+        {"[scheduler]", endless_tick.c_str(), "scheduler.tick_cost_ns: is not less than scheduler.tick_ns"},
+        {"[scheduler]", fast_balancer.c_str(),
+         "scheduler.balance_interval_ns: is 9999; give 10000 ns or more, or 0 for none"},
+        {"[scheduler]", sensible.c_str(), ""},
+        {"[scheduler]", none.c_str(), ""},
+    };
+    for (const mistake& m : mistakes) {
+        const std::string error = error_of(with(text, m.from, m.to));
+        EXPECT_NE(error.find(m.error), std::string::npos) << m.to << " gives: " << error;
+        EXPECT_EQ(error.empty(), *m.error == '\0') << m.to << " gives: " << error;
+    }
+    EXPECT_EQ(find_parameter("core.smt_quantum_ns")->minimum, 1'000'000); // two threads that take turns
 }
 
 TEST(machine_file, one_number_may_be_fitted) {
@@ -172,7 +212,15 @@ TEST(machine_file, what_can_t_be_read_is_named) {
     EXPECT_EQ(read_error("/nowhere/x.toml"),
               "/nowhere/x.toml: No such file or directory; give a readable file");
     EXPECT_NE(read_error("/").find("/: "), std::string::npos);
-    EXPECT_NE(read_error("/dev/zero").find("is larger than"), std::string::npos);
+    EXPECT_EQ(read_error("/dev/zero"), "/dev/zero: is not a file; give one that is no pipe and no device");
+    const std::string pipe = testing::TempDir() + "machine_file_test." + std::to_string(getpid());
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_EQ(read_error(pipe.c_str()), pipe + ": is not a file; give one that is no pipe and no device");
+    EXPECT_EQ(remove(pipe.c_str()), 0);
+    const std::string large = testing::TempDir() + "machine_file_test." + std::to_string(getpid());
+    std::ofstream(large) << std::string((1 << 20) + 1, '#');
+    EXPECT_NE(read_error(large.c_str()).find("is larger than"), std::string::npos);
+    EXPECT_EQ(remove(large.c_str()), 0);
     try {
         data_file("machines", "tinny");
         FAIL();
@@ -214,6 +262,14 @@ TEST(names, the_nearest_is_what_was_meant) {
     EXPECT_EQ(nearest("zebra", known), "");
     EXPECT_EQ(nearest("", known), "");
     EXPECT_EQ(printable("a\tb\x7f"), "a\\x09b\\x7f");
+    EXPECT_EQ(printable("\xc2\x9b"
+                        "31m\xc2\x80"),
+              "\\xc2\\x9b31m\\xc2\\x80");
+    const std::string letters = "\xc2\xa0\xc3\x9b\xe2\x82\xac\xf0\x9f\x94\x92"; // beyond them
+    EXPECT_EQ(printable(letters), letters);
+    EXPECT_EQ(printable("\x9b\xff\xc3"), "\\x9b\\xff\\xc3"); // no UTF-8
+    EXPECT_EQ(printable("\xe0\x82\x9b"), "\\xe0\\x82\\x9b");
+    EXPECT_EQ(printable(std::string(199, 'x') + "\xc3\x9bx"), std::string(199, 'x') + "\xc3\x9b...");
     EXPECT_EQ(printable(std::string(300, 'x')).size(), 203u);
 }
 

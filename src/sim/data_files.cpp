@@ -36,6 +36,25 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
+// How many bytes the character takes that the text begins with, or 0 if it may not be shown: a control character, or no
+// UTF-8.
+std::size_t shown_length(std::string_view text) {
+    const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    if (byte(0) < 0x80)
+        return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
+    const std::size_t length = byte(0) < 0xc0 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
+    if (length == 0 || byte(0) > 0xf4 || length > text.size())
+        return 0;
+    unsigned code = byte(0) & (0x7fu >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (byte(i) & 0x3f);
+    }
+    constexpr unsigned least[] = {0, 0, 0xa0, 0x800, 0x10000}; // of two bytes, those below are controls
+    return code >= least[length] ? length : 0;
+}
+
 // The places that may have the folder, best first.
 std::vector<fs::path> places(std::string_view folder) {
     std::vector<fs::path> found;
@@ -55,16 +74,28 @@ std::vector<fs::path> places(std::string_view folder) {
 
 std::string printable(std::string_view text) {
     std::string line;
-    for (const char c : text.substr(0, longest_shown)) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f)
-            line += fmt::format("\\x{:02x}", byte);
+    std::size_t at = 0;
+    while (at < std::min(text.size(), longest_shown)) {
+        const std::size_t length = shown_length(text.substr(at));
+        if (length == 0)
+            line += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at]));
         else
-            line += c;
+            line += text.substr(at, length);
+        at += std::max<std::size_t>(length, 1);
     }
-    if (text.size() > longest_shown)
+    if (at < text.size())
         line += "...";
     return line;
+}
+
+bool is_printable(std::string_view text) {
+    while (!text.empty()) {
+        const std::size_t length = shown_length(text);
+        if (length == 0)
+            return false;
+        text.remove_prefix(length);
+    }
+    return true;
 }
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
@@ -124,6 +155,11 @@ std::vector<std::string> data_names(std::string_view folder) {
 
 std::string read_text(const fs::path& path) {
     const std::string name = printable(path.string());
+    std::error_code ignored; // opening it gives a better reason
+    const fs::file_status status = fs::status(path, ignored);
+    // A pipe or device may have nobody at its other end, or no end.
+    if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
+        throw file_error(fmt::format("{}: is not a file; give one that is no pipe and no device", name));
     errno = 0;
     std::ifstream stream(path, std::ios::binary);
     std::string text(largest_file + 1, '\0');

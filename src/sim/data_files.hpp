@@ -20,9 +20,12 @@ struct file_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The text as it may stand in a line on a terminal: control characters escaped, what is longer than 200 bytes
-// cut.
+// The text as it may stand in a line on a terminal: control characters, and what is no UTF-8, escaped; what is longer
+// than 200 bytes cut.
 std::string printable(std::string_view text);
+
+// Whether it is UTF-8 without control characters, of whatever length.
+bool is_printable(std::string_view text);
 
 // The candidate most like `name`: by edit distance, or because one of the two begins with the other. Empty if
 // none is alike enough to be a slip of the hand.
@@ -38,7 +41,7 @@ std::filesystem::path data_file(std::string_view folder, std::string_view name);
 // The names of a data folder's files, sorted, each once.
 std::vector<std::string> data_names(std::string_view folder);
 
-// The whole text of a file of at most 1 MiB. Throws file_error.
+// The whole text of a file of at most 1 MiB. Throws file_error, also if it is a pipe or a device.
 std::string read_text(const std::filesystem::path& path);
 
 } // namespace holdfast

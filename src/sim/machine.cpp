@@ -9,7 +9,11 @@ namespace {
 
 using unit = parameter::unit;
 
+constexpr picoseconds nanosecond = 1'000;
 constexpr picoseconds longest = 3600 * 1'000'000'000'000;
+// What programs and the scheduler repeat must take time, or a run may stand still.
+constexpr picoseconds shortest_operation = nanosecond / 10;
+constexpr picoseconds shortest_turn = 1'000 * nanosecond;
 constexpr std::string_view merges[] = {"none", "socket", "machine"};
 constexpr std::string_view favours[] = {"none", "holder", "home"};
 constexpr std::string_view pauses[] = {"wait", "switch_thread"};
@@ -35,8 +39,9 @@ constexpr parameter row(std::string_view key, unit in, std::int64_t minimum, std
 }
 
 template <auto Member>
-constexpr parameter duration(std::string_view key, std::string_view meaning, bool required = true) {
-    return row<Member>(key, unit::nanoseconds, 0, longest, required, meaning);
+constexpr parameter duration(std::string_view key, std::string_view meaning, bool required = true,
+                             picoseconds minimum = 0) {
+    return row<Member>(key, unit::nanoseconds, minimum, longest, required, meaning);
 }
 
 template <auto Member>
@@ -60,8 +65,10 @@ constexpr parameter table[] = {
     count<&machine::threads_per_core>("topology.threads_per_core", 1, 2, "hardware threads of a core"),
     count<&machine::line_bytes>("topology.line_bytes", 64, 256, "size of a cache line, a power of two"),
 
-    duration<&machine::hit>("coherence.hit_ns", "a load or store that hits the core's own cache"),
-    duration<&machine::rmw>("coherence.rmw_ns", "an atomic read-modify-write on a line that the core owns"),
+    duration<&machine::hit>("coherence.hit_ns", "a load or store that hits the core's own cache", true,
+                            shortest_operation),
+    duration<&machine::rmw>("coherence.rmw_ns", "an atomic read-modify-write on a line that the core owns",
+                            true, shortest_operation),
     duration<&machine::fence>("coherence.fence_ns",
                               "a full fence, and what a sequentially consistent operation pays on top"),
     row<&machine::rmw_always_fences>("coherence.rmw_always_fences", unit::count, 0, 1, false,
@@ -96,11 +103,13 @@ constexpr parameter table[] = {
                                     "how much longer work takes while the sibling runs (shared)"),
     duration<&machine::smt_switch>("core.smt_switch_ns", "a switch of hardware threads (switch_on_event)",
                                    false),
-    duration<&machine::smt_quantum>(
-        "core.smt_quantum_ns", "the longest run while the sibling wants the core (switch_on_event)", false),
+    duration<&machine::smt_quantum>("core.smt_quantum_ns",
+                                    "the longest run while the sibling wants the core (switch_on_event)",
+                                    false, shortest_turn),
 
     choice<&machine::placing>("scheduler.placement", placements, "where a new thread is put"),
-    duration<&machine::slice>("scheduler.slice_ns", "a thread's time on the CPU while others wait for it"),
+    duration<&machine::slice>("scheduler.slice_ns", "a thread's time on the CPU while others wait for it",
+                              true, shortest_turn),
     duration<&machine::wakeup_granularity>("scheduler.wakeup_granularity_ns",
                                            "a woken thread does not preempt one that has run for less"),
     duration<&machine::wakeup_latency>("scheduler.wakeup_latency_ns",

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -168,6 +169,18 @@ contradiction find_contradiction(const machine& m) {
     if (m.pausing == pause_kind::switch_thread && m.sharing != smt::switch_on_event)
         return {"core.pause",
                 "is switch_thread, which needs core.smt to be switch_on_event; mend one of them"};
+    constexpr picoseconds shortest_period = 10'000'000;
+    for (const auto& [key, period] :
+         {std::pair{"scheduler.tick_ns", m.tick}, {"scheduler.balance_interval_ns", m.balance_interval}}) {
+        if (period != 0 && period < shortest_period) {
+            return {key, fmt::format("is {}; give {} ns or more, or 0 for none",
+                                     shown_value(*find_parameter(key), m), shortest_period / 1'000)};
+        }
+    }
+    if (m.tick != 0 && m.tick_cost >= m.tick) {
+        return {"scheduler.tick_cost_ns",
+                "is not less than scheduler.tick_ns, which leaves the threads no time; mend one of them"};
+    }
     for (const dependency& d : dependencies) {
         const bool given = m.sources.contains(d.key);
         if (d.needed(m) && !given)

@@ -38,11 +38,6 @@ std::optional<double> number_in(const toml::node& node) {
     return {};
 }
 
-bool has_control_character(std::string_view text) {
-    return std::any_of(text.begin(), text.end(),
-                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-}
-
 } // namespace
 
 toml_document::toml_document(std::string file_name, std::string_view text) : file(std::move(file_name)) {
@@ -97,7 +92,7 @@ std::string toml_reader::text(std::string_view key) const {
         fail(key, fmt::format("is {}; give a text in quotes", type_name(node)));
     if (value->get().empty())
         fail(key, "is empty; say something");
-    if (has_control_character(value->get()))
+    if (!is_printable(value->get()))
         fail(key, "has a line break or another control character in it; give one line of text");
     return value->get();
 }
@@ -160,7 +155,7 @@ std::vector<std::string> toml_reader::texts(std::string_view key) const {
     std::vector<std::string> lines;
     for (const toml::node& element : *node.as_array()) {
         const auto* line = element.as_string();
-        if (line == nullptr || line->get().empty() || has_control_character(line->get()))
+        if (line == nullptr || line->get().empty() || !is_printable(line->get()))
             fail(key, "is an array of something else; give non-empty texts of one line");
         lines.push_back(line->get());
     }
