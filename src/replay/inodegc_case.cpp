@@ -81,7 +81,8 @@ double rate_at(std::vector<std::uint64_t> counts, double percent, double interva
     if (counts.size() > 1)
         counts.pop_back();
     std::sort(counts.begin(), counts.end());
-    const auto at = static_cast<std::size_t>(percent / 100 * static_cast<double>(counts.size() - 1) + 0.5);
+    const auto at =
+        static_cast<std::size_t>(std::lround(percent / 100 * static_cast<double>(counts.size() - 1)));
     return static_cast<double>(counts[at]) / interval_seconds;
 }
 
