@@ -3,6 +3,8 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 
 #include <holdfast/mcs_lock.hpp>
 #include <holdfast/ticket_lock.hpp>
@@ -111,6 +113,23 @@ TEST(contend, the_same_program_runs_on_this_machine) {
     });
     EXPECT_EQ(r.acquisitions, (std::vector<std::uint64_t>(3, 200)));
     EXPECT_TRUE(r.exclusive);
+}
+
+// This machine, with room for so many threads.
+struct small_world : native_world {
+    static inline int room = 0;
+    template <class Body>
+    static thread spawn(Body body) {
+        if (room-- == 0)
+            throw std::runtime_error("no room");
+        return native_world::spawn(std::move(body));
+    }
+};
+
+TEST(contend, threads_that_wait_for_one_that_can_t_be_started_go_without) {
+    small_world::room = 2;
+    EXPECT_THROW(native_world::run(1, [] { contend<small_world, std::mutex>({.threads = 3, .count = 10}); }),
+                 std::runtime_error);
 }
 
 // ---- The formula ------------------------------------------------------------------------------------------

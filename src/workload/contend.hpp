@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <exception>
 #include <vector>
 
 #include "workload/program.hpp"
@@ -103,7 +104,8 @@ void with_lock(Lock& lock, Section section) {
     }
 }
 
-// The program, to be called within a program of world W, for a default-constructed Lock.
+// The program, to be called within a program of world W, for a default-constructed Lock. If a thread can't be started,
+// throws what spawn has thrown, once the others are done.
 template <program_world W, class Lock>
 contend_result contend(const contend_settings& s) {
     using P = typename W::platform;
@@ -138,7 +140,7 @@ contend_result contend(const contend_settings& s) {
         own_result mine; // its own lines while it is written to
         started.fetch_add(1, std::memory_order_relaxed);
         P::await(
-            std::memory_order_relaxed, [&s](std::uint32_t n) { return n == s.threads; }, started);
+            std::memory_order_relaxed, [&s](std::uint32_t n) { return n >= s.threads; }, started);
         mine.begin = mine.end = W::now();
         const nanoseconds until = mine.begin + s.duration;
         while (s.count != 0 ? mine.acquisitions < s.count : mine.end < until) {
@@ -159,12 +161,22 @@ contend_result contend(const contend_settings& s) {
     };
 
     std::vector<typename W::thread> threads;
-    for (std::uint32_t i = 0; i < s.threads; ++i) {
-        const auto body = [&thread, &result = results[i]] { thread(result); };
-        threads.push_back(s.pinned ? W::spawn_on(i % W::cpu_count(), body) : W::spawn(body));
+    threads.reserve(s.threads);
+    std::exception_ptr failure;
+    try {
+        for (std::uint32_t i = 0; i < s.threads; ++i) {
+            const auto body = [&thread, &result = results[i]] { thread(result); };
+            threads.push_back(s.pinned ? W::spawn_on(i % W::cpu_count(), body) : W::spawn(body));
+        }
+    } catch (...) {
+        failure = std::current_exception();
     }
+    if (failure)
+        started.fetch_add(s.threads, std::memory_order_relaxed); // those that wait for the rest go without
     for (typename W::thread& t : threads)
         W::join(t);
+    if (failure)
+        std::rethrow_exception(failure);
 
     contend_result all;
     nanoseconds first = nanoseconds::max();

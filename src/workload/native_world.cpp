@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -32,6 +33,7 @@ struct program {
     std::atomic<std::uint32_t> threads{0};
     std::mutex mutex;
     std::vector<made_object> made; // guarded by mutex
+    std::exception_ptr failure;    // guarded by mutex; the first that a thread has thrown
 };
 program* running = nullptr;
 
@@ -46,6 +48,13 @@ thread_local std::optional<program_thread> me;
 void become(std::uint32_t number) {
     me = program_thread{number,
                         random_source(random_source(running->seed + number * 0x9e3779b97f4a7c15).next())};
+}
+
+// Keeps the exception that is being handled, if it is the program's first.
+void keep_failure() {
+    const std::scoped_lock guard(running->mutex);
+    if (!running->failure)
+        running->failure = std::current_exception();
 }
 
 std::vector<int> usable_cpus() {
@@ -134,25 +143,35 @@ void native_world::run(std::uint64_t seed, const std::function<void()>& body) {
     assert(running == nullptr);
     turns_per_nanosecond();
     membarrier_works();
-    program p{.seed = seed, .cpus = usable_cpus(), .mutex = {}, .made = {}};
+    program p{.seed = seed, .cpus = usable_cpus(), .mutex = {}, .made = {}, .failure = {}};
     running = &p;
     // A thread of its own, so that nothing that the program does to it, such as pinning, outlives the
     // program.
-    thread first = start(any_cpu, body);
-    join(first);
+    try {
+        thread first = start(any_cpu, body);
+        join(first);
+    } catch (...) {
+        keep_failure(); // it could not be started
+    }
     // The last first, as objects may refer to earlier ones.
     for (auto it = p.made.rbegin(); it != p.made.rend(); ++it)
         it->destroy(it->at);
     running = nullptr;
+    if (p.failure)
+        std::rethrow_exception(p.failure);
 }
 
 native_world::thread native_world::start(std::uint32_t cpu, std::function<void()> body) {
     const std::uint32_t number = running->threads.fetch_add(1, std::memory_order_relaxed) + 1;
-    return thread(std::thread([cpu, number, what = std::move(body)] {
+    return thread(std::jthread([cpu, number, what = std::move(body)] {
         if (cpu != any_cpu)
             pin(cpu);
         become(number);
-        what();
+        try {
+            what();
+        } catch (...) {
+            keep_failure();
+        }
     }));
 }
 

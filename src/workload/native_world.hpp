@@ -27,18 +27,20 @@ public:
     using platform = native;
 
     // Runs `body` as the first thread of a program, whose random() is drawn from `seed`; returns when it has
-    // returned, and destroys what it has made.
+    // returned, and destroys what it has made. What a thread throws, the first of them, comes out of here once all
+    // have ended; that a thread can't be started, too (system_error).
     static void run(std::uint64_t seed, const std::function<void()>& body);
 
-    // B
+    // B. A handle that was not joined is when it is destroyed, not detached: the thread may use what its starter
+    // has on the stack, which an exception is about to unwind.
     class thread {
     public:
         thread() = default;
 
     private:
         friend class native_world;
-        explicit thread(std::thread started) : started_(std::move(started)) {}
-        std::thread started_;
+        explicit thread(std::jthread started) : started_(std::move(started)) {}
+        std::jthread started_;
     };
     template <class Body>
     static thread spawn(Body body) {

@@ -9,7 +9,10 @@
 //
 //  A  `W::platform` satisfies holdfast::platform.
 //  B  spawn(body) starts a thread that calls body(), and gives its handle; join(handle) waits for its end,
-//     once for each handle; all handles are joined before the program ends. Threads end by returning.
+//     once for each handle; all handles are joined before the program ends. Threads end by returning. What one throws
+//     comes out of `run`. On sim that ends the run at once. Native waits until the other threads have ended, by
+//     themselves or as their handles are destroyed; so whoever starts threads that wait for each other lets them go
+//     if a spawn throws: the machine may have no room for another thread.
 //  C  cpu_count() is the number of CPUs to run on; pin(cpu), cpu < cpu_count(), keeps the calling thread on
 //     one. spawn_on(cpu, body) starts a thread pinned there from its first instruction.
 //  D  compute(duration, mode) keeps the CPU busy for that long (counted in CPU time of the thread, not in
