@@ -223,6 +223,13 @@ TEST(file_io, copies_share_the_memory_and_transfers_the_device) {
     limited.memory_bytes_per_second = 2'000'000'000;
     EXPECT_NEAR(static_cast<double>(time_to_move(limited, 2).count()), 1e6, 5e4);
     EXPECT_NEAR(static_cast<double>(time_to_move(limited, 8).count()), 4e6, 2e5);
+    // Many bytes at once: 40 GB.
+    const file_costs large{.block_bytes = 5'000'000'000,
+                           .copy_bytes_per_second = 5'000'000'000,
+                           .memory_bytes_per_second = 10'000'000'000,
+                           .submit = {},
+                           .device = {}};
+    EXPECT_NEAR(static_cast<double>(time_to_move(large, 8).count()), 4e9, 1e8);
     const file_costs device{.block_bytes = 1'000'000,
                             .copy_bytes_per_second = 0,
                             .submit = {},

@@ -1,9 +1,13 @@
 // The case of rwsem_asap, briefly: the patch gains where an exclusive taker that spins meets readers that fail, and
 // changes nothing where one of them is missing.
+#include <csignal>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <sys/resource.h>
 
 #include <gtest/gtest.h>
 
@@ -79,6 +83,40 @@ TEST(rwsem_asap_replay, natively_on_a_real_file) {
         EXPECT_GE(seen.of(variant, "MB/s"), 0) << variant;
     EXPECT_EQ(seen.of("dax_randrw.before", "o_direct"), 0);
     EXPECT_GE(seen.of("direct_randwrite.before", "o_direct"), 0); // as the file system has it
+}
+
+// With no file longer than 64 KiB.
+TEST(rwsem_asap_replay, a_file_that_can_t_be_written_is_given_up_at_once) {
+    const case_description c = read_case(data_file("cases", "rwsem_asap"));
+    const case_plan plan = plan_case(c, {.on = target::native, .runs = 1, .only = {"dax_randrw"}});
+    std::vector<planned_run> runs = runs_of(plan);
+    runs.resize(1);
+    runs[0].request.constants["file_blocks"] = 1e9;
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{.rlim_cur = 64 << 10, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const std::vector<run_outcome> outcomes =
+        run_all(runs, 1, [](std::size_t, std::size_t, std::string_view) {});
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    ASSERT_EQ(outcomes.size(), 1u);
+    EXPECT_EQ(outcomes[0].error, "a file of 4096000000000 bytes in " +
+                                     std::filesystem::temp_directory_path().string() +
+                                     " ($TMPDIR): File too large");
+}
+
+TEST(rwsem_asap_replay, direct_io_takes_whole_blocks) {
+    const case_description c = read_case(data_file("cases", "rwsem_asap"));
+    const case_plan plan = plan_case(c, {.on = target::native, .runs = 1, .only = {"direct_randwrite"}});
+    std::vector<planned_run> runs = runs_of(plan);
+    runs.resize(1);
+    runs[0].request.constants["block_bytes"] = 5'000;
+    const std::vector<run_outcome> outcomes =
+        run_all(runs, 1, [](std::size_t, std::size_t, std::string_view) {});
+    ASSERT_EQ(outcomes.size(), 1u);
+    EXPECT_EQ(outcomes[0].error, "block_bytes is 5000; past the page cache it must be a multiple of 4096");
 }
 
 } // namespace

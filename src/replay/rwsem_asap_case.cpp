@@ -11,16 +11,20 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <holdfast/qspinlock.hpp>
 #include <holdfast/rwsem_xadd.hpp>
 
 #include "replay/code.hpp"
+#include "sim/data_files.hpp"
 #include "sim/world.hpp"
 #include "workload/file_io.hpp"
 #include "workload/native_world.hpp"
@@ -88,15 +92,23 @@ public:
         std::unique_ptr<char, decltype(&std::free)> bytes_;
     };
 
-    // All blocks are written once. Throws system_error if that can't be done.
+    // All blocks are written once. Throws system_error if that can't be done, and invalid_argument if blocks are not of
+    // a size that can go past the page cache.
     real_file(std::uint64_t blocks, std::uint64_t block_bytes, bool past_the_cache)
-        : block_bytes_(block_bytes) {
-        if (past_the_cache)
+        : bytes_(blocks * block_bytes), block_bytes_(block_bytes) {
+        if (past_the_cache) {
+            if (block_bytes % alignment != 0) {
+                throw std::invalid_argument(
+                    fmt::format("block_bytes is {}; past the page cache it must be a multiple of {}",
+                                block_bytes, alignment));
+            }
             direct_ = fcntl(file_.number, F_SETFL, O_DIRECT) == 0;
+        }
         buffer full(*this);
-        for (std::uint64_t block = 0; block < blocks; ++block)
+        for (std::uint64_t block = 0; block < blocks; ++block) {
             write(block, full);
-        check();
+            check();
+        }
     }
 
     // Whether the page cache is left out.
@@ -112,26 +124,28 @@ public:
     // Throws system_error if a read or a write failed: the last one that did.
     void check() const {
         if (const int error = error_.load(std::memory_order_relaxed); error != 0)
-            throw failure(error);
+            throw failure(error,
+                          fmt::format("a file of {} bytes in {}", bytes_, printable(file_.folder.string())));
     }
 
 private:
     struct unnamed {
         unnamed() {
             std::error_code error;
-            const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+            folder = std::filesystem::temp_directory_path(error);
             if (error)
-                throw failure(error.value());
+                throw failure(error.value(), "the folder for temporary files");
             std::string name = (folder / "holdfast-XXXXXX").string();
             number = mkostemp(name.data(), O_CLOEXEC);
             if (number < 0)
-                throw failure(errno);
+                throw failure(errno, fmt::format("a file in {}", printable(folder.string())));
             unlink(name.c_str());
         }
         ~unnamed() { close(number); }
         unnamed(const unnamed&) = delete;
         unnamed& operator=(const unnamed&) = delete;
 
+        std::filesystem::path folder; // $TMPDIR, or /tmp
         int number;
     };
 
@@ -142,11 +156,12 @@ private:
             error_.store(moved < 0 ? errno : EIO, std::memory_order_relaxed);
     }
 
-    static std::system_error failure(int error) {
-        return {error, std::generic_category(), "a file in $TMPDIR, or in /tmp"};
+    static std::system_error failure(int error, const std::string& what) {
+        return {error, std::generic_category(), what + " ($TMPDIR)"};
     }
 
-    std::uint64_t block_bytes_; // a multiple of the alignment
+    std::uint64_t bytes_; // of all blocks
+    std::uint64_t block_bytes_;
     unnamed file_;
     bool direct_ = false;
     std::atomic<int> error_{0}; // an errno

@@ -112,9 +112,12 @@ private:
         copying_.add(minus_one);
     }
 
+    // As long as can be counted if it is longer.
     static nanoseconds time_of(std::uint64_t bytes, std::uint64_t bytes_per_second) {
-        constexpr std::uint64_t second = 1'000'000'000;
-        return nanoseconds(static_cast<std::int64_t>(bytes * second / bytes_per_second));
+        __extension__ using wide = unsigned __int128;
+        constexpr wide second = 1'000'000'000;
+        constexpr wide longest = nanoseconds::max().count();
+        return nanoseconds(static_cast<std::int64_t>(std::min(bytes * second / bytes_per_second, longest)));
     }
 
     static constexpr std::uint64_t minus_one = ~std::uint64_t{0};
