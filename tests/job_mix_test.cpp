@@ -17,8 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 std::string mix_of(const std::string& steps, const std::string& weights = "job = 1") {
-    return "name = \"x\"\nsummary = \"y\"\nassumed = \"a test\"\n[[operations]]\nname = \"job\"\nassumed = "
-           "\"a test\"\nsteps = [" +
+    return "name = \"x\"\nsummary = \"y\"\nassumed = \"a test\"\n[[operations]]\nname = \"job\"\nabout = "
+           "\"z\"\nassumed = \"a test\"\nsteps = [" +
            steps + "]\n[weights]\n" + weights + "\n";
 }
 
@@ -37,6 +37,7 @@ TEST(job_mix, reads_steps) {
             R"({ user_ns = 5, times = 2.5 }, { lock = "journal", how = "write", which = "own", hold_ns = 7, as = "commit", inside = [{ disk_bytes = 4096 }] }, { child = "job2", command = "ls" }]
             [[operations]]
             name = "job2"
+            about = "y"
             source = "a test"
             steps = [{ fault = 3 })",
             "job = 2\njob2 = 0"),
@@ -65,35 +66,44 @@ TEST(job_mix, mistakes_are_named_by_file_line_and_key) {
         std::string error;
     } table[] = {
         {mix_of("{ user_ns = 1 }", "jobb = 1"),
-         "m.toml:9: weights.jobb: there is no operation 'jobb'; did you mean 'job'?"},
-        {mix_of("{ user_ns = 1 }", "job = -1"), "m.toml:9: weights.job: is -1; give 0 to 100000"},
+         "m.toml:10: weights.jobb: there is no operation 'jobb'; did you mean 'job'?"},
+        {mix_of("{ user_ns = 1 }", "job = -1"), "m.toml:10: weights.job: is -1; give 0 to 10000"},
         {mix_of("{ user_ns = 1 }", "job = 0"),
-         "m.toml:8: weights: has no weight above 0; give an operation one"},
+         "m.toml:9: weights: has no weight above 0; give an operation one"},
         {mix_of("{ user_ns = 1 }", "job = 1.5"),
-         "m.toml:9: weights.job: is 1.5, not whole; give a whole number"},
+         "m.toml:10: weights.job: is 1.5, not whole; give a whole number"},
         {mix_of("{ lock = \"journall\", how = \"read\", which = \"own\", hold_ns = 1 }"),
-         "m.toml:7: operations[1].steps[1].lock: there is no lock 'journall'; did you mean 'journal'?"},
+         "m.toml:8: operations[1].steps[1].lock: there is no lock 'journall'; did you mean 'journal'?"},
         {mix_of("{ how = \"read\", which = \"own\", hold_ns = 1 }"),
-         "m.toml:7: operations[1].steps[1].how: is not known here; did you mean 'do'?"},
+         "m.toml:8: operations[1].steps[1].how: is not known here; did you mean 'do'?"},
         {mix_of("{ lock = \"journal\", which = \"own\", hold_ns = 1 }"),
-         "m.toml:7: operations[1].steps[1].how: is missing; add it"},
+         "m.toml:8: operations[1].steps[1].how: is missing; add it"},
         {mix_of("{ lock = \"i_mmap\", how = \"write\", which = \"own\", hold_ns = 1 }"),
-         "m.toml:7: operations[1].steps[1].how: is for locks that can be taken in two ways, and this can't; "
+         "m.toml:8: operations[1].steps[1].how: is for locks that can be taken in two ways, and this can't; "
          "remove it"},
         {mix_of(
              "{ lock = \"root_anon_vma\", how = \"read\", which = \"own\", hold_ns = 1, tree = \"erase\" }"),
-         "m.toml:7: operations[1].steps[1].how: is read, and the tree is changed; make it write"},
+         "m.toml:8: operations[1].steps[1].how: is read, and the tree is changed; make it write"},
         {mix_of("{ user_ns = -1 }"),
-         "m.toml:7: operations[1].steps[1].user_ns: is -1; give 0 to 60000000000"},
-        {mix_of("{ user_ns = 1, sleep_ns = 1 }"), "m.toml:7: operations[1].steps[1].sleep_ns: a step does "
+         "m.toml:8: operations[1].steps[1].user_ns: is -1; give 0 to 60000000000"},
+        {mix_of("{ user_ns = 1, sleep_ns = 1 }"), "m.toml:8: operations[1].steps[1].sleep_ns: a step does "
                                                   "one thing, and this has user_ns, too; make it "
                                                   "two"},
         {mix_of("{ do = \"jab\" }"),
-         "m.toml:7: operations[1].steps[1].do: there is no operation 'jab'; did you mean 'job'?"},
-        {mix_of("{ do = \"job\" }"), "m.toml:7: operations[1].steps: is performed by an operation that it "
-                                     "performs, or is more than 16 operations deep; take one out"},
+         "m.toml:8: operations[1].steps[1].do: there is no operation 'jab'; did you mean 'job'?"},
+        {mix_of("{ do = \"job\" }"), "m.toml:8: operations[1].steps: is performed by an operation that it "
+                                     "performs, or is more than 32 steps deep; take one out"},
         {mix_of("{ user_ns = 1, times = -2 }"),
-         "m.toml:7: operations[1].steps[1].times: is -2; give 0 to 1000000"},
+         "m.toml:8: operations[1].steps[1].times: is -2; give 0 to 1000000"},
+        {mix_of("{ lock = \"dentry\", how = \"reference\", which = \"any\", hold_ns = 1, inside = [{ lock = "
+                "\"journal\", "
+                "how = \"read\", which = \"own\", hold_ns = 1 }] }"),
+         "m.toml:8: operations[1].steps: takes journal with dentry held, so threads could wait for each "
+         "other for ever; "
+         "locks go inside each other in this order: directory, journal, i_mmap, root_anon_vma, dentry"},
+        {mix_of("{ lock = \"dentry\", how = \"lock\", which = \"any\", hold_ns = 1, inside = [{ sleep_ns = 1 "
+                "}] }"),
+         "m.toml:8: operations[1].steps: sleeps with a dentry's spinlock held; take that out of 'inside'"},
         {"name = \"x\"", "m.toml:1: summary: is missing; add it"},
     };
     for (const auto& row : table)
@@ -181,12 +191,22 @@ TEST(multi_user, a_seed_is_a_run) {
     EXPECT_NE(elapsed(1), elapsed(2));
 }
 
+TEST(job_mix, says_whether_a_read_write_lock_is_held_asleep) {
+    const auto sleeps = [](const char* name) {
+        return replay::read_job_mix(data_file("job_mixes", name)).sleeps_in_rw_lock;
+    };
+    EXPECT_TRUE(sleeps("disk"));
+    EXPECT_TRUE(sleeps("custom"));
+    EXPECT_FALSE(sleeps("high_systime")) << "though the library has transactions, no job of this mix does";
+}
+
 TEST(multi_user, a_child_that_leaves_its_mappings_is_refused) {
     const job_mix mix = replay::parse_job_mix(
         mix_of(R"({ lock = "root_anon_vma", how = "write", which = "each", hold_ns = 1, tree = "insert" },
                   { child = "lost" }]
                   [[operations]]
                   name = "lost"
+                  about = "never erases"
                   assumed = "a test"
                   steps = [{ user_ns = 1 })"),
         "m.toml");

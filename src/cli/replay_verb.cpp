@@ -52,7 +52,11 @@ int replay_cases(const options& o) {
 
     check_writable(o.json);
     std::vector<replay::case_description> cases;
-    for (const std::string& name : o.cases.empty() ? data_names("cases") : o.cases)
+    const std::vector<std::string> names = o.cases.empty() ? data_names("cases") : o.cases;
+    if (names.empty())
+        throw file_error("cases: no such folder of data; set HOLDFAST_DATA to the folder that has cases/");
+    cases.reserve(names.size());
+    for (const std::string& name : names)
         cases.push_back(replay::read_case(data_file("cases", name)));
     if (o.list) {
         for (const replay::case_description& c : cases)
@@ -67,7 +71,7 @@ int replay_cases(const options& o) {
     // Native runs would disturb each other.
     const unsigned jobs = native ? 1 : o.jobs;
     const bool tables = o.json != "-";
-    bool missed = false;
+    bool bad = false;
     nlohmann::ordered_json entries = nlohmann::ordered_json::array();
     nlohmann::ordered_json sensitivities = nlohmann::ordered_json::array();
     for (const replay::case_plan& plan : plans) {
@@ -83,7 +87,7 @@ int replay_cases(const options& o) {
             if (o.sensitivity)
                 moved = replay::vary_assumed(plan, *result, jobs, show);
         }
-        missed |= replay::has_miss(*result);
+        bad |= replay::has_miss(*result) || replay::has_failure(*result);
         for (nlohmann::ordered_json& entry : replay::as_json(*result))
             entries.push_back(std::move(entry));
         if (moved)
@@ -100,7 +104,7 @@ int replay_cases(const options& o) {
             all["sensitivity"] = std::move(sensitivities);
         write_json(o.json, all);
     }
-    return missed ? 1 : 0;
+    return bad ? 1 : 0;
 }
 
 } // namespace
@@ -129,9 +133,10 @@ action add_replay(CLI::App& app) {
                   "rerun with each assumed constant halved and doubled, and say which verdicts move");
     verb.add_flag("--list", o->list, "list the cases with their variants and machines");
     verb.add_option("--json", o->json, "write the results to this file; -: to stdout, instead of tables");
-    verb.footer("Verdicts: match (off by at most x1.25), close (x1.5), direction (on the same side), miss.\n"
-                "Exit status: 0; 1 if a check is a miss; 2 for wrong usage or an unreadable file.\n"
-                "Example: holdfast replay lockref --json lockref.json");
+    verb.footer(
+        "Verdicts: match (off by at most x1.25), close (x1.5), direction (on the same side), miss.\n"
+        "Exit status: 0; 1 if a check is a miss or a run failed; 2 for wrong usage or an unreadable file.\n"
+        "Example: holdfast replay lockref --json lockref.json");
     return [o] { return replay_cases(*o); };
 }
 

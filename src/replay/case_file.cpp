@@ -2,6 +2,7 @@
 #include "replay/case_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -57,7 +58,13 @@ double read_constant(const toml_reader& where, std::string_view key, const const
     const double value = where.number(key);
     if (value < c.minimum || value > c.maximum)
         where.fail(key, fmt::format("is {}; give {} to {}", value, c.minimum, c.maximum));
+    if (c.whole && value != std::floor(value))
+        where.fail(key, fmt::format("is {}, not whole; give a whole number", value));
     return value;
+}
+
+file_reference reference(const toml_reader& where, std::string_view key) {
+    return {where.text(key), where.place(key)};
 }
 
 class case_reader {
@@ -120,7 +127,7 @@ private:
         experiment_description e;
         e.name = new_name(entry, case_.experiments, false);
         e.about = entry.text("about");
-        e.machine = entry.text("machine");
+        e.machine = reference(entry, "machine");
         e.metric = column_of(entry, "metric", entry.text("metric"));
         e.workload = read_workload(entry);
         e.inputs = read_inputs(entry);
@@ -171,8 +178,8 @@ private:
         return workload;
     }
 
-    std::map<std::string, std::string, std::less<>> read_inputs(const toml_reader& experiment) const {
-        std::map<std::string, std::string, std::less<>> inputs;
+    std::map<std::string, file_reference, std::less<>> read_inputs(const toml_reader& experiment) const {
+        std::map<std::string, file_reference, std::less<>> inputs;
         if (case_.code->inputs.empty()) {
             if (experiment.has("inputs"))
                 experiment.fail("inputs",
@@ -184,7 +191,7 @@ private:
         keys.reserve(case_.code->inputs.size());
         for (const input_description& input : case_.code->inputs) {
             keys.push_back(input.key);
-            inputs[input.key] = table.text(input.key);
+            inputs[input.key] = reference(table, input.key);
         }
         table.only(keys);
         return inputs;
@@ -235,6 +242,8 @@ private:
         entry.only({"title", "metric", "before", "after", "experiments"});
         comparison_description c{entry.text("title"), column_of(entry, "metric", entry.text("metric")),
                                  entry.text("before"), entry.text("after"), entry.texts("experiments")};
+        if (c.experiments.empty())
+            entry.fail("experiments", "is empty; give the experiments to compare in");
         for (const std::string& name : c.experiments) {
             const experiment_description* const e = find_named(case_.experiments, name);
             if (e == nullptr)
@@ -260,7 +269,8 @@ private:
         c.variant = qualified_variant(entry, "variant");
         if (c.how == check_description::kind::ratio || entry.has("baseline"))
             c.baseline = qualified_variant(entry, "baseline");
-        c.published = entry.number("published");
+        c.published = c.how == check_description::kind::ratio ? positive(entry, "published")
+                                                              : entry.number("published");
         if (entry.has("within"))
             c.within = positive(entry, "within");
         c.direction_only = entry.has("direction") && entry.flag("direction");

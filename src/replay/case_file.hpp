@@ -53,15 +53,21 @@ struct table_description {
     std::vector<std::string> columns;
 };
 
+// A file of data that a case refers to, and where it does.
+struct file_reference {
+    std::string name; // in its folder of data, or a path
+    std::string place{};
+};
+
 struct experiment_description {
     std::string name;
     std::string about;
-    std::string machine;
+    file_reference machine;
     std::string metric;   // the column of the main table
     std::string baseline; // the variant that others are divided by; empty: none
     std::vector<constant> workload;
-    std::map<std::string, std::string, std::less<>> inputs; // by key: names or paths of the data it reads
-    std::optional<scale_settings> scales[scale_count];      // by scale; nothing: not run at that scale
+    std::map<std::string, file_reference, std::less<>> inputs; // by key
+    std::optional<scale_settings> scales[scale_count];         // by scale; nothing: not run at that scale
     std::vector<variant_description> variants;
     std::vector<table_description> tables;
     std::int64_t profile = 0;    // so many stacks of each variant's profile are shown

@@ -7,6 +7,7 @@
 // order.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -25,9 +26,9 @@ using named_numbers = std::map<std::string, double, std::less<>>;
 struct run_request {
     const sim::machine* on = nullptr; // null: this machine, natively
     std::uint64_t seed = 1;
-    named_numbers constants; // of the workload, as they are in this run
-    named_numbers published; // as they were in the published one
-    std::map<std::string, std::filesystem::path, std::less<>> inputs{}; // of the workload, by key
+    named_numbers constants;                               // of the workload, as they are in this run
+    named_numbers published;                               // as they were in the published one
+    std::map<std::string, std::any, std::less<>> inputs{}; // of the workload, by key; as they were read
 
     // A constant that the case's code declares; it is there, and within its bounds.
     double constant(std::string_view key) const { return constants.find(key)->second; }
@@ -45,13 +46,14 @@ struct constant_description {
     std::string key;
     double minimum;
     double maximum;
+    bool whole = false; // fractions are refused
 };
 
 // A file of data that the workload reads, besides its constants.
 struct input_description {
     std::string key;
     std::string folder; // of data, where it is looked for if it is given by name
-    std::function<void(const std::filesystem::path&)> check; // throws file_error if it can't be used
+    std::function<std::any(const std::filesystem::path&)> read; // throws file_error if it can't be used
 };
 
 struct metric_description {

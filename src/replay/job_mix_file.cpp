@@ -20,11 +20,12 @@ namespace holdfast::replay {
 
 namespace {
 
-constexpr std::int64_t most_weight = 100'000;
+constexpr std::int64_t most_weights = 10'000; // each user draws from a list as long
 constexpr double most_times = 1e6;
 constexpr double longest_ns = 60e9;
 constexpr std::int64_t most_amount = std::int64_t{1} << 32;
-constexpr std::size_t deepest = 16; // operations that perform each other, and locks in each other
+constexpr std::size_t deepest =
+    32; // operations that perform each other, and steps inside each other, together
 
 // A word of a file, and what it means.
 template <class T>
@@ -40,10 +41,12 @@ constexpr std::array kinds = {
     word<step::kind>{"lock", step::kind::lock},      word<step::kind>{"do", step::kind::perform},
     word<step::kind>{"child", step::kind::child}};
 
-constexpr std::array locks = {
-    word<step::lock>{"root_anon_vma", step::lock::root_anon_vma},
-    word<step::lock>{"i_mmap", step::lock::i_mmap}, word<step::lock>{"directory", step::lock::directory},
-    word<step::lock>{"dentry", step::lock::dentry}, word<step::lock>{"journal", step::lock::journal}};
+// In the order in which they may be taken inside each other.
+constexpr std::array locks = {word<step::lock>{"directory", step::lock::directory},
+                              word<step::lock>{"journal", step::lock::journal},
+                              word<step::lock>{"i_mmap", step::lock::i_mmap},
+                              word<step::lock>{"root_anon_vma", step::lock::root_anon_vma},
+                              word<step::lock>{"dentry", step::lock::dentry}};
 
 constexpr std::array instances = {word<step::which>{"any", step::which::any},
                                   word<step::which>{"own", step::which::own},
@@ -104,6 +107,9 @@ public:
         for (const toml_reader& entry : root.tables("operations")) {
             entry.only({"name", "about", "steps", "source", "assumed", "fitted"});
             operation o{entry.text("name"), {}};
+            entry.text("about");
+            if (!entry.has("steps"))
+                entry.fail("steps", "is missing; add it");
             if (number_of(o.name))
                 entry.fail("name", fmt::format("'{}' is there already; give another", printable(o.name)));
             entry.provenance();
@@ -118,22 +124,34 @@ public:
         depths_.resize(entries_.size());
         for (std::size_t i = 0; i < entries_.size(); ++i)
             depth(i);
+        for (std::size_t i = 0; i < entries_.size(); ++i)
+            check_locks(i, {});
+        checked_.clear();
         const toml_reader root(document);
         mix_.name = root.text("name");
         mix_.summary = root.text("summary");
         root.provenance();
         const toml_reader weights = root.table("weights");
-        std::uint64_t sum = 0;
+        std::int64_t sum = 0;
         for (const std::string& name : weights.keys()) {
             const std::optional<std::size_t> number = number_of(name);
             if (!number)
                 unknown(weights, name, "operation", name, operation_names());
-            const auto weight = static_cast<std::uint32_t>(weights.whole(name, 0, most_weight));
+            const auto weight = static_cast<std::uint32_t>(weights.whole(name, 0, most_weights));
             mix_.jobs.push_back({*number, weight});
             sum += weight;
+            if (sum > most_weights)
+                weights.fail(name,
+                             fmt::format("makes more than {} together; give smaller weights", most_weights));
         }
         if (sum == 0)
             root.fail("weights", "has no weight above 0; give an operation one");
+        // Not of operations that nobody does.
+        mix_.sleeps_in_rw_lock = false;
+        for (const weighted_job& job : mix_.jobs) {
+            if (job.weight > 0)
+                check_locks(job.operation, {});
+        }
         return std::move(mix_);
     }
 
@@ -164,7 +182,7 @@ private:
 
     std::vector<step> read_steps(const toml_reader& entry, std::string_view key, std::size_t nested) const {
         if (nested > deepest)
-            entry.fail(key, fmt::format("is more than {} steps inside each other; make it simpler", deepest));
+            entry.fail(key, fmt::format("is more than {} steps deep; make it simpler", deepest));
         std::vector<step> steps;
         for (const toml_reader& each : entry.tables(key))
             steps.push_back(read_step(each, nested));
@@ -247,7 +265,8 @@ private:
             s.inside = read_steps(entry, "inside", nested + 1);
     }
 
-    // How deep operations perform each other, beginning with this one. Fails if that is too deep, or a circle.
+    // How deep the steps of this operation are in each other, with those that it performs. Fails if that is too deep, or a
+    // circle.
     std::size_t depth(std::size_t number) {
         constexpr std::size_t in_progress = 0;
         if (!depths_[number]) {
@@ -256,7 +275,7 @@ private:
         }
         if (*depths_[number] == in_progress || *depths_[number] > deepest)
             entries_[number].fail("steps", fmt::format("is performed by an operation that it performs, or is "
-                                                       "more than {} operations deep; take one out",
+                                                       "more than {} steps deep; take one out",
                                                        deepest));
         return *depths_[number];
     }
@@ -265,14 +284,65 @@ private:
         for (const step& s : steps) {
             if (s.what == step::kind::perform || s.what == step::kind::child)
                 most = std::max(most, depth(s.operation));
-            most = std::max(most, depth(s.inside));
+            else if (!s.inside.empty())
+                most = std::max(most, 1 + depth(s.inside));
         }
         return most;
+    }
+
+    // What is held around a step.
+    struct held {
+        std::optional<step::lock> innermost{};
+        bool rw = false;       // one of them is a read-write lock
+        bool spinning = false; // the innermost is a dentry's spinlock
+        auto operator<=>(const held&) const = default;
+    };
+
+    // Whether steps take locks in the order of `locks` only, so that they can't wait for each other in a circle, and none sleeps
+    // with a spinlock held. Notes whether one may sleep with a read-write lock held.
+    void check_locks(std::size_t number, held around) {
+        if (checked_.insert({number, around}).second)
+            check_locks(number, mix_.operations[number].steps, around);
+    }
+    void check_locks(std::size_t number, const std::vector<step>& steps, held around) {
+        for (const step& s : steps) {
+            const bool mutex = s.what == step::kind::lock &&
+                               (s.taken == step::lock::i_mmap || s.taken == step::lock::directory);
+            if (s.what == step::kind::sleep || s.what == step::kind::disk || s.what == step::kind::child ||
+                mutex) {
+                if (around.spinning)
+                    entries_[number].fail("steps",
+                                          "sleeps with a dentry's spinlock held; take that out of 'inside'");
+                mix_.sleeps_in_rw_lock |= around.rw;
+            }
+            if (s.what == step::kind::perform || s.what == step::kind::child)
+                check_locks(s.operation, around);
+            if (s.what != step::kind::lock)
+                continue;
+            if (around.innermost && s.taken <= *around.innermost)
+                entries_[number].fail(
+                    "steps",
+                    fmt::format(
+                        "takes {} with {} held, so threads could wait for each other for ever; locks go "
+                        "inside each other in this order: {}",
+                        name_of(s.taken), name_of(*around.innermost), fmt::join(texts_of(locks), ", ")));
+            held inside = around;
+            inside.innermost = s.taken;
+            inside.rw |= s.taken == step::lock::root_anon_vma || s.taken == step::lock::journal;
+            inside.spinning = s.taken == step::lock::dentry && s.exclusive;
+            check_locks(number, s.inside, inside);
+        }
+    }
+
+    static std::string_view name_of(step::lock lock) {
+        return std::find_if(locks.begin(), locks.end(), [lock](const auto& w) { return w.means == lock; })
+            ->text;
     }
 
     job_mix mix_;
     std::vector<toml_reader> entries_;               // of the operations
     std::vector<std::optional<std::size_t>> depths_; // of the operations, as far as known
+    std::set<std::pair<std::size_t, held>> checked_;
 };
 
 } // namespace

@@ -123,7 +123,7 @@ std::string main_table(const case_result& r, const experiment_result& e, bool co
                                  published ? shown(*published) : "", shown_or_dash(v.value(metric + " min")),
                                  shown_or_dash(v.value(metric + " max"))};
         const std::optional<double> value = v.value(what.metric);
-        if (base && value && v.what->name != what.baseline) {
+        if (base && *base != 0 && value && v.what->name != what.baseline) {
             row.emplace_back(fmt::format("{} ({})", shown(*value / *base), shown_change(*base, *value)));
             if (const check_result* c = ratio_check(r, e, v)) {
                 row.emplace_back(shown(c->what->published));
@@ -170,7 +170,7 @@ std::string comparison_table(const case_result& r, const comparison_description&
         const auto add = [&](const std::optional<double>& before, const std::optional<double>& after) {
             row.emplace_back(before ? shown(*before) : "");
             row.emplace_back(after ? shown(*after) : "");
-            row.emplace_back(before && after ? shown_change(*before, *after) : "");
+            row.emplace_back(before && *before != 0 && after ? shown_change(*before, *after) : "");
         };
         const auto named = [&](const std::string& name) -> const variant_result& {
             return *std::find_if(e.variants.begin(), e.variants.end(),
@@ -403,12 +403,19 @@ bool has_miss(const case_result& r) {
                        [](const check_result& c) { return c.outcome == verdict::miss; });
 }
 
+bool has_failure(const case_result& r) {
+    return std::any_of(r.experiments.begin(), r.experiments.end(), [](const experiment_result& e) {
+        return std::any_of(e.variants.begin(), e.variants.end(),
+                           [](const variant_result& v) { return !v.error.empty(); });
+    });
+}
+
 std::string listed(const case_description& c, bool colour) {
     std::string out = styled(c.name, style::strong, colour) + fmt::format(": {}\n", c.summary);
     text_table table({"variant", "machine", "about"}, "lll");
     for (const experiment_description& e : c.experiments) {
         for (const variant_description& v : e.variants)
-            table.add({fmt::format("{}.{}", e.name, v.name), e.machine, v.about});
+            table.add({fmt::format("{}.{}", e.name, v.name), e.machine.name, v.about});
     }
     return out + table.text(colour);
 }

@@ -25,6 +25,8 @@ nlohmann::ordered_json as_json(const sensitivity& s);
 
 // Whether any check is a miss.
 bool has_miss(const case_result& result);
+// Whether any run failed.
+bool has_failure(const case_result& result);
 
 // The case's experiments, variants and machines, for --list.
 std::string listed(const case_description& c, bool colour);

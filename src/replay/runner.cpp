@@ -32,6 +32,16 @@ void raise_swap_rate(sim::machine& m, double by) {
     rate.set(m, std::llround(std::min(raised, static_cast<double>(rate.maximum))));
 }
 
+// What `read` gives; if a file can't be used, the error says first who refers to it.
+template <class Read>
+auto at(const file_reference& given, Read read) {
+    try {
+        return read();
+    } catch (const file_error& e) {
+        throw file_error(fmt::format("{}: {}", given.place, e.what()));
+    }
+}
+
 std::size_t runs_in(const planned_experiment& e) {
     return e.settings ? e.seeds.size() * e.what->variants.size() : 0;
 }
@@ -145,8 +155,9 @@ check_result judge_check(const case_description& c, const plan_options& options,
                         .within = check.within};
     if (check.how == check_description::kind::ratio) {
         const std::optional<double> base = baseline->value(check.column);
-        compared.replayed =
-            compared.replayed && base ? std::optional(*compared.replayed / *base) : std::nullopt;
+        compared.replayed = compared.replayed && base && *base != 0
+                                ? std::optional(*compared.replayed / *base)
+                                : std::nullopt;
         compared.published_divide = compared.replayed_divide = 1;
     } else if (baseline != nullptr) {
         compared.published_divide = baseline->what->published.find(check.column)->second;
@@ -191,13 +202,15 @@ case_plan plan_case(const case_description& c, const plan_options& options) {
             for (const auto& [key, value] : p.settings->set)
                 p.constants[key] = value;
             for (const input_description& input : c.code->inputs) {
-                const std::filesystem::path file = data_file(input.folder, e.inputs.find(input.key)->second);
-                input.check(file);
-                p.inputs[input.key] = file;
+                const file_reference& given = e.inputs.find(input.key)->second;
+                p.inputs[input.key] =
+                    at(given, [&] { return input.read(data_file(input.folder, given.name)); });
             }
             if (options.on == target::sim) {
-                p.machine = sim::read_machine(
-                    data_file("machines", options.machine.empty() ? e.machine : options.machine));
+                p.machine = options.machine.empty()
+                                ? at(e.machine,
+                                     [&] { return sim::read_machine(data_file("machines", e.machine.name)); })
+                                : sim::read_machine(data_file("machines", options.machine));
                 raise_swap_rate(p.machine, p.settings->swap_rate);
                 if (const std::string wrong = too_many_fitted(p); !wrong.empty())
                     throw file_error(fmt::format("{}: {}", c.name, wrong));

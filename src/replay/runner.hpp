@@ -3,8 +3,8 @@
 // threads.
 #pragma once
 
+#include <any>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -38,7 +38,7 @@ struct planned_experiment {
     sim::machine machine{};                   // with the scale's swap rate; nothing on native
     named_numbers constants{};                // with what the scale sets
     named_numbers published{};
-    std::map<std::string, std::filesystem::path, std::less<>> inputs{};
+    std::map<std::string, std::any, std::less<>> inputs{};
     std::vector<std::uint64_t> seeds{};
 };
 

@@ -74,7 +74,7 @@ void vary_workload(const case_plan& plan, const planned_experiment& e, const con
                    const constant_description& bounds, std::vector<variation>& variations) {
     for (const double factor : factors) {
         const double value = e.constants.find(k.key)->second;
-        const double other = value * factor;
+        const double other = bounds.whole ? std::round(value * factor) : value * factor;
         if (other == value || other < bounds.minimum || other > bounds.maximum)
             continue;
         variation v{fmt::format("{}.workload", e.what->name), k.key, fmt::format("{}", value),

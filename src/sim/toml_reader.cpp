@@ -69,13 +69,16 @@ std::string toml_reader::name_of(std::string_view key) const {
     return path_.empty() ? printable(key) : fmt::format("{}.{}", path_, printable(key));
 }
 
-void toml_reader::fail(std::string_view key, std::string_view wrong) const {
+std::string toml_reader::place(std::string_view key) const {
     const toml::node* at = key.empty() ? nullptr : table_->get(key);
-    const toml::node& place = at != nullptr ? *at : *table_;
-    const auto line = std::max<toml::source_index>(place.source().begin.line, 1);
+    const toml::node& node = at != nullptr ? *at : *table_;
+    const auto line = std::max<toml::source_index>(node.source().begin.line, 1);
     const std::string name = name_of(key);
-    throw file_error(fmt::format("{}:{}: {}{}{}", printable(document_->file), line, name,
-                                 name.empty() ? "" : ": ", wrong));
+    return fmt::format("{}:{}{}{}", printable(document_->file), line, name.empty() ? "" : ": ", name);
+}
+
+void toml_reader::fail(std::string_view key, std::string_view wrong) const {
+    throw file_error(fmt::format("{}: {}", place(key), wrong));
 }
 
 const toml::node& toml_reader::take(std::string_view key) const {

@@ -70,6 +70,9 @@ public:
     // The keys in the order in which the file has them.
     std::vector<std::string> keys() const;
 
+    // Where a key of this table stands, as errors say it: "file:12: section.key".
+    std::string place(std::string_view key) const;
+
     // Throws file_error about a key of this table, or about the table if it has no such key; an empty key is
     // the table.
     [[noreturn]] void fail(std::string_view key, std::string_view wrong) const;

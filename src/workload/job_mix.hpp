@@ -23,13 +23,13 @@ struct step {
         perform, // performs operation number `operation`
         child    // forks a child process that performs it as `command`, and waits for its end
     };
-    // The locks that steps take, and where they are in a kernel.
+    // The locks that steps take, and where they are in a kernel; in the order in which one may be taken inside another.
     enum class lock : std::uint8_t {
-        root_anon_vma, // rw: the private memory of all processes that descend from one
-        i_mmap,        // sleeping mutex: who has mapped a file
         directory,     // sleeping mutex: a directory's entries
-        dentry,        // lockref: a reference to a directory entry, got and put; exclusively: its spinlock
-        journal        // rw: a file system's journal; transactions share it, a commit has it alone
+        journal,       // rw: a file system's journal; transactions share it, a commit has it alone
+        i_mmap,        // sleeping mutex: who has mapped a file
+        root_anon_vma, // rw: the private memory of all processes that descend from one
+        dentry         // lockref: a reference to a directory entry, got and put; exclusively: its spinlock
     };
     // Which of the locks of a kind.
     enum class which : std::uint8_t {
@@ -76,6 +76,7 @@ struct job_mix {
     std::string summary;
     std::vector<operation> operations; // none performs itself, directly or through others
     std::vector<weighted_job> jobs;    // at least one has a weight
+    bool sleeps_in_rw_lock = false;    // some step may, with a root_anon_vma or a journal held
 };
 
 } // namespace holdfast

@@ -68,6 +68,10 @@ public:
             W::join(each);
         multi_user_result result;
         result.elapsed = W::now() - begin;
+        for (const user& u : load.users_) {
+            if (std::any_of(u.coming.begin(), u.coming.end(), [](const node* n) { return n != nullptr; }))
+                throw std::logic_error("multi_user: a child's mappings are inserted, and no child is forked");
+        }
         const double jobs = static_cast<double>(p.users) * p.jobs * p.size;
         result.jobs_per_minute = jobs * 60e9 / static_cast<double>(result.elapsed.count());
         result.children = load.children_.value();
@@ -116,25 +120,34 @@ private:
             if (list.empty())
                 list = list_;
             std::swap(list[W::random().below(list.size())], list.back());
-            perform(u, u.self, list.back(), p_.size);
+            do_job(u, list.back());
             list.pop_back();
         }
     }
 
-    // `size`: of the job that this operation is; 1 for parts of one.
-    void perform(user& u, process& p, std::size_t number, double size) {
+    // A smaller job computes for less at a time, and does all else less often: steps that are done as often as each
+    // other in a whole job are so in a part of one.
+    void do_job(user& u, std::size_t number) {
+        const operation& what = mix_.operations[number];
+        const frame name{what.name.c_str()};
+        const double chance = draw();
+        for (const step& s : what.steps) {
+            const bool computes =
+                s.what == step::kind::user || s.what == step::kind::system || s.what == step::kind::sleep;
+            repeat(u, u.self, s, count(computes ? s.times : s.times * p_.size, chance), p_.size, p_.work);
+        }
+    }
+
+    void perform(user& u, process& p, std::size_t number) {
         const operation& what = mix_.operations[number];
         const frame name{what.name.c_str()};
         for (const step& s : what.steps)
-            perform(u, p, s, size, p_.work);
+            repeat(u, p, s, count(s.times, draw()), 1, p_.work);
     }
 
-    // `factor`: to what it computes.
-    void perform(user& u, process& p, const step& s, double size, double factor) {
+    // Does a step `times` times. What it computes takes `size` of its time, and that `factor` times.
+    void repeat(user& u, process& p, const step& s, std::uint64_t times, double size, double factor) {
         using kind = step::kind;
-        // A smaller job computes for less at a time, and does all else less often.
-        const bool computes = s.what == kind::user || s.what == kind::system || s.what == kind::sleep;
-        const std::uint64_t times = draw(computes ? s.times : s.times * size);
         for (std::uint64_t i = 0; i < times; ++i) {
             switch (s.what) {
             case kind::user:
@@ -159,7 +172,7 @@ private:
                 take(u, p, s);
                 break;
             case kind::perform:
-                perform(u, p, s.operation, 1);
+                perform(u, p, s.operation);
                 break;
             case kind::child:
                 fork(u, s);
@@ -174,7 +187,7 @@ private:
         const char* const command = s.command.empty() ? u.command : s.command.c_str();
         thread running = W::spawn([this, &u, &child, &s, command] {
             const frame name{command};
-            perform(u, child, s.operation, 1);
+            perform(u, child, s.operation);
         });
         W::join(running);
         for (const node* left : child.mapped) {
@@ -251,7 +264,7 @@ private:
         const frame name{s.frame.empty() ? "critical_section" : s.frame.c_str()};
         compute(s.duration, p_.hold, cpu_mode::system);
         for (const step& each : s.inside)
-            perform(u, p, each, 1, p_.hold);
+            repeat(u, p, each, count(each.times, draw()), 1, p_.hold);
     }
 
     void take_dentry(user& u, process& p, const step& s, std::size_t number) {
@@ -276,6 +289,9 @@ private:
             return;
         auto& guarded = root_of(mapping);
         const auto insert = [&](node*& place) {
+            if (place != nullptr)
+                throw std::logic_error(
+                    "multi_user: a child's mapping is inserted again before the child is forked");
             const frame name{"anon_vma_interval_tree_insert"};
             place = spare(u);
             guarded.mappings.insert(*place, 0, mapping_pages);
@@ -335,18 +351,18 @@ private:
 
     void compute(nanoseconds duration, double factor, cpu_mode mode) {
         const double jitter = p_.jitter_percent / 100.0;
-        const double drawn = static_cast<double>(W::random().below(1 << 20)) / (1 << 20);
-        const nanoseconds taken = scaled(duration, factor * (1 + jitter * (2 * drawn - 1)));
+        const nanoseconds taken = scaled(duration, factor * (1 + jitter * (2 * draw() - 1)));
         if (taken.count() > 0)
             W::compute(taken, mode);
     }
 
-    // A whole number that is `times` on average.
-    static std::uint64_t draw(double times) {
+    // Uniform in [0, 1).
+    static double draw() { return static_cast<double>(W::random().below(1 << 30)) / (1 << 30); }
+
+    // A whole number that is `times` on average over `chance`, which is uniform in [0, 1).
+    static std::uint64_t count(double times, double chance) {
         const double whole = std::floor(times);
-        const double rest = times - whole;
-        const bool more = rest > 0 && static_cast<double>(W::random().below(1 << 30)) < rest * (1 << 30);
-        return static_cast<std::uint64_t>(whole) + (more ? 1 : 0);
+        return static_cast<std::uint64_t>(whole) + (chance < times - whole ? 1 : 0);
     }
 
     // How far a mapping reaches: they all are as large.

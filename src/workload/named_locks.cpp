@@ -72,10 +72,10 @@ constexpr std::array all_rw_locks = {
     named<rw_lock>{"rwsem.linux_5_16", make_rw_lock<W, rwsem<P, rwsem_presets::linux_5_16>>},
     named<rw_lock>{"rwsem.linux_5_19", make_rw_lock<W, rwsem<P, rwsem_presets::linux_5_19>>},
     named<rw_lock>{"rwsem.linux_6", make_rw_lock<W, rwsem<P, rwsem_presets::linux_6>>},
-    named<rw_lock>{"rwlock", make_rw_lock<W, rwlock<P>>},
-    named<rw_lock>{"qrwlock.patch_2013", make_rw_lock<W, qrwlock<P, qrwlock_presets::patch_2013>>},
-    named<rw_lock>{"qrwlock.linux_3_16", make_rw_lock<W, qrwlock<P, qrwlock_presets::linux_3_16>>},
-    named<rw_lock>{"qrwlock.linux_4_15", make_rw_lock<W, qrwlock<P, qrwlock_presets::linux_4_15>>},
+    named<rw_lock>{"rwlock", make_rw_lock<W, rwlock<P>>, true},
+    named<rw_lock>{"qrwlock.patch_2013", make_rw_lock<W, qrwlock<P, qrwlock_presets::patch_2013>>, true},
+    named<rw_lock>{"qrwlock.linux_3_16", make_rw_lock<W, qrwlock<P, qrwlock_presets::linux_3_16>>, true},
+    named<rw_lock>{"qrwlock.linux_4_15", make_rw_lock<W, qrwlock<P, qrwlock_presets::linux_4_15>>, true},
 };
 
 template <class W>

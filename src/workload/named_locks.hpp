@@ -44,6 +44,7 @@ template <class Interface>
 struct named {
     std::string_view name;
     Interface& (*make)();
+    bool spins = false; // its waiters never sleep, so its holders must not
 };
 
 // All that a program of world W, native_world or sim::world, can be given; the same names, in the same order, in both.
