@@ -9,9 +9,7 @@
 namespace holdfast::sim {
 
 cpu* engine::sibling_of(const cpu& c) {
-    if (machine_.threads_per_core < 2)
-        return nullptr;
-    return &cpus_[c.number ^ 1u];
+    return c.number < 2 * machine_.paired_cores() ? &cpus_[c.number ^ 1u] : nullptr;
 }
 
 picoseconds engine::stretched(const cpu& c, picoseconds duration) {
@@ -45,12 +43,12 @@ void engine::release_core(cpu& c, picoseconds now) {
     c.attention = true;
     if (k.foreground != c.number)
         return;
-    const cpu& sibling = *sibling_of(c);
+    const cpu* const sibling = sibling_of(c);
     k.foreground = no_cpu;
-    if (sibling.at == phase::core_waiting) {
-        k.foreground = static_cast<std::uint16_t>(sibling.number);
+    if (sibling != nullptr && sibling->at == phase::core_waiting) {
+        k.foreground = static_cast<std::uint16_t>(sibling->number);
         k.since = now + machine_.smt_switch;
-        events_queue_.set(sibling.number, k.since);
+        events_queue_.set(sibling->number, k.since);
     }
 }
 

@@ -11,7 +11,7 @@ engine::engine(const run_options& options)
       seed_(options.seed), cost_{machine_.hit, machine_.hit, machine_.rmw},
       switch_on_event_(machine_.sharing == smt::switch_on_event && machine_.threads_per_core > 1),
       random_(options.seed), memory_(machine_.line_bytes), cpus_(static_cast<std::size_t>(machine_.cpus())),
-      cores_(static_cast<std::size_t>(machine_.sockets * machine_.cores_per_socket)),
+      cores_(static_cast<std::size_t>(machine_.cores())),
       events_queue_(static_cast<std::uint32_t>(machine_.cpus())), coherence_([this]() -> coherence {
           for (std::size_t i = 0; i < cpus_.size(); ++i) {
               cpus_[i].number = static_cast<std::uint32_t>(i);
@@ -210,6 +210,8 @@ void engine::unpark(thread_id id) {
 }
 
 thread& engine::spawn(std::function<void()> body, std::uint32_t pinned) {
+    if (pinned != no_cpu)
+        check_online(pinned);
     const picoseconds now = here_ == nullptr ? 0 : here_->clock;
     if (here_ != nullptr)
         order();
@@ -241,6 +243,7 @@ void engine::join(thread& other) {
 }
 
 void engine::pin(std::uint32_t cpu_number) {
+    check_online(cpu_number);
     thread& t = self();
     t.pinned = cpu_number;
     if (here_->number != cpu_number) {

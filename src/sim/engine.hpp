@@ -98,9 +98,10 @@ public:
     bool park(picoseconds deadline);
     void unpark(thread_id id);
 
+    // Both throw std::logic_error unless a CPU of that number (for spawn: or no_cpu) is online.
     thread& spawn(std::function<void()> body, std::uint32_t pinned);
-    void join(thread& other);
     void pin(std::uint32_t cpu_number);
+    void join(thread& other);
     void sleep_until(picoseconds time);
     void shootdown();
 
@@ -205,13 +206,16 @@ private:
     cpu& place_new(const thread& t);
     cpu& place_woken(const thread& t);
 
+    // Throws std::logic_error unless a CPU of that number is online.
+    void check_online(std::uint32_t cpu_number) const;
+
     // Cores shared by hardware threads (core.cpp).
     struct core {
         std::uint16_t foreground = no_cpu; // who executes, on a switch-on-event core
         picoseconds since = 0;
     };
     core& core_of(const cpu& c) { return cores_[static_cast<std::size_t>(machine_.core_of(c.number))]; }
-    cpu* sibling_of(const cpu& c);
+    cpu* sibling_of(const cpu& c); // nullptr: none is online
     bool take_core(cpu& c, picoseconds now);
     void want_core(cpu& c, phase then, picoseconds now);
     void go_on(cpu& c, picoseconds now);

@@ -7,6 +7,7 @@
 // Durations are whole picoseconds, so that simulated time is exact and the same on every host.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -58,12 +59,18 @@ struct machine {
     std::string name;
     std::string summary;
 
-    // Topology. CPU number ((socket * cores_per_socket) + core) * threads_per_core + thread.
+    // Topology. CPUs are numbered socket by socket, core by core, a core's two hardware threads side by side.
     std::int64_t sockets = 1;
     std::int64_t cores_per_socket = 1;
     std::int64_t complexes_per_socket = 1; // groups of cores with a cache of their own
     std::int64_t threads_per_core = 1;
     std::int64_t line_bytes = 64;
+
+    // How many CPUs are online, at most all; 0: all. The first hardware thread of every core comes first,
+    // socket after socket, then the second ones: the order in which ACPI has firmware list processors, and so
+    // in which a kernel booted with maxcpus=N brings them up. Those that are not online don't exist for the
+    // engine: the others are numbered as above, from 0 and without gaps. Not in machine files.
+    std::int64_t online_cpus = 0;
 
     // Coherence.
     picoseconds hit = 0;                // a load or store that hits
@@ -113,9 +120,17 @@ struct machine {
     // By key as in parameters(): where each number of the file comes from.
     std::map<std::string, provenance, std::less<>> sources;
 
-    std::int64_t cpus() const { return sockets * cores_per_socket * threads_per_core; }
-    std::int64_t socket_of(std::int64_t cpu) const { return cpu / (cores_per_socket * threads_per_core); }
-    std::int64_t core_of(std::int64_t cpu) const { return cpu / threads_per_core; }
+    std::int64_t cores() const { return sockets * cores_per_socket; }
+    std::int64_t all_cpus() const { return cores() * threads_per_core; }
+    // Those online; so are all that are numbered.
+    std::int64_t cpus() const { return online_cpus == 0 ? all_cpus() : online_cpus; }
+    // The first so many cores have both their hardware threads online, the others one or none.
+    std::int64_t paired_cores() const { return std::max<std::int64_t>(cpus() - cores(), 0); }
+    std::int64_t core_of(std::int64_t cpu) const {
+        const std::int64_t paired = paired_cores();
+        return cpu < 2 * paired ? cpu / 2 : cpu - paired;
+    }
+    std::int64_t socket_of(std::int64_t cpu) const { return core_of(cpu) / cores_per_socket; }
     std::int64_t complex_of(std::int64_t cpu) const {
         return core_of(cpu) * complexes_per_socket / cores_per_socket;
     }

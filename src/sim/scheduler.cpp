@@ -8,6 +8,7 @@
 // worth it). A balancer evens out queues now and then, and exchanges threads between sockets as the machine
 // file says. With preemption disabled nothing of this takes a thread off; it is only told (need_resched).
 #include <algorithm>
+#include <stdexcept>
 
 #include "sim/engine.hpp"
 
@@ -170,6 +171,12 @@ void engine::interrupt(cpu& c, picoseconds now) {
     }
 }
 
+void engine::check_online(std::uint32_t cpu_number) const {
+    if (cpu_number >= cpus_.size())
+        throw std::logic_error("sim: a thread can't be pinned to CPU " + std::to_string(cpu_number) +
+                               ": there are " + std::to_string(cpus_.size()) + ", numbered from 0");
+}
+
 cpu& engine::place_new(const thread& t) {
     if (t.pinned != no_cpu)
         return cpus_[t.pinned];
@@ -211,12 +218,18 @@ cpu& engine::place_woken(const thread& t) {
         return cpus_[t.pinned];
     if (idle(*t.on))
         return *t.on;
-    const std::size_t in_socket = cpus_.size() / static_cast<std::size_t>(machine_.sockets);
-    const std::size_t first = t.on->socket * in_socket;
-    for (std::size_t i = 0; i < in_socket; ++i) {
-        cpu& c = cpus_[first + (t.on->number - first + i) % in_socket];
-        if (idle(c))
-            return c;
+    // From there to the socket's last CPU, then from its first.
+    const auto in_socket = [&](std::size_t n) { return n < cpus_.size() && cpus_[n].socket == t.on->socket; };
+    for (std::size_t n = t.on->number + 1; in_socket(n); ++n) {
+        if (idle(cpus_[n]))
+            return cpus_[n];
+    }
+    std::size_t first = t.on->number;
+    while (first > 0 && in_socket(first - 1))
+        --first;
+    for (std::size_t n = first; n < t.on->number; ++n) {
+        if (idle(cpus_[n]))
+            return cpus_[n];
     }
     return *t.on;
 }
