@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "workload/cpu_limit.hpp"
+
 namespace holdfast {
 
 namespace {
@@ -55,22 +57,6 @@ void keep_failure() {
     const std::scoped_lock guard(running->mutex);
     if (!running->failure)
         running->failure = std::current_exception();
-}
-
-std::vector<int> usable_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> cpus;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-            if (CPU_ISSET(cpu, &set))
-                cpus.push_back(cpu);
-        }
-    }
-    // More CPUs than a cpu_set_t has: take what there is, unpinned.
-    if (cpus.empty())
-        cpus.push_back(0);
-    return cpus;
 }
 
 // ---- Computing
