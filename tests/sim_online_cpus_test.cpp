@@ -49,6 +49,7 @@ TEST(sim_online_cpus, programs_count_and_use_no_others) {
     run({&m, 1, 0}, [&used] {
         EXPECT_EQ(W::cpu_count(), 5u);
         std::vector<W::thread> threads;
+        threads.reserve(20);
         for (int i = 0; i < 20; ++i) {
             threads.push_back(W::spawn([&used] {
                 for (int turn = 0; turn < 10; ++turn) {
