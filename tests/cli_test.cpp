@@ -77,6 +77,11 @@ TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
         {"replay lockref --machine ./bad.toml", "./bad.toml:1: "},
         {"replay lockref --frobnicate", "--frobnicate"},
         {"replay lockref --platform native --sensitivity", "drop them or --platform native"},
+        {"replay lockref --cpus 1,2 --sensitivity", "--cpus does not judge; drop one of them"},
+        {"replay lockref --cpus 0,1", "--cpus: "},
+        {"replay lockref --cpus 1,x", "--cpus"},
+        {"replay lockref --only s390 --cpus 2,300", "lockref.s390: can't run on 300 CPUs: s390-lpar has "},
+        {"replay lockref --platform native --cpus 100000", "this process has "},
         {"replay lockref --json /nowhere/x.json",
          "/nowhere/x.json: can't be written: No such file or directory"},
         {"replay lockref --json .", ".: can't be written: Is a directory"},
@@ -164,6 +169,28 @@ TEST_F(cli, the_status_is_1_only_for_a_miss) {
         }
         EXPECT_EQ(o.status, missed ? 1 : 0) << arguments;
     }
+}
+
+TEST_F(cli, throughput_against_cpus) {
+    const outcome table = run(fmt::format("{} --cpus 4,1,2,4 --json r.json", quick));
+    EXPECT_EQ(table.status, 0) << table.error;
+    EXPECT_EQ(table.error, "");
+    EXPECT_NE(table.out.find("coherency kappa"), std::string::npos);
+    const json all = json::parse(holdfast::read_text(folder_ / "r.json"));
+    EXPECT_TRUE(all["cases"].empty());
+    ASSERT_EQ(all["curves"].size(), 3u);
+    const json& curve = all["curves"][0];
+    EXPECT_EQ(curve["case"], "lockref");
+    EXPECT_EQ(curve["experiment"], "s390");
+    EXPECT_EQ(curve["variant"], "lock");
+    EXPECT_EQ(curve["metric"], "loops");
+    ASSERT_EQ(curve["points"].size(), 3u);
+    EXPECT_EQ(curve["points"][2]["cpus"], 4);
+    for (const char* key : {"median", "min", "max", "speedup", "usl"})
+        EXPECT_GT(curve["points"][2][key], 0) << key;
+    EXPECT_GT(curve["usl"]["lambda"], 0);
+    for (const char* key : {"sigma", "kappa", "peak_cpus", "r2"})
+        EXPECT_TRUE(curve["usl"].contains(key)) << key;
 }
 
 TEST_F(cli, output_that_can_t_be_written_is_an_error) {

@@ -36,4 +36,14 @@ void add_report_metrics(run_result& result) {
     m["memory_operations"] = static_cast<double>(r.memory_operations);
 }
 
+std::string unit_of(const case_code& code, std::string_view metric) {
+    for (const auto* list : {&code.metrics, &report_metrics()}) {
+        for (const metric_description& m : *list) {
+            if (m.name == metric)
+                return m.unit;
+        }
+    }
+    return {};
+}
+
 } // namespace holdfast::replay

@@ -81,6 +81,9 @@ const std::vector<case_code>& all_cases();
 const std::vector<metric_description>& report_metrics();
 void add_report_metrics(run_result& result);
 
+// The unit of a metric of the case or of report_metrics(); empty: it has none.
+std::string unit_of(const case_code& code, std::string_view metric);
+
 // Defined by the case's own file.
 case_code lockref_case();
 case_code mmap_sem_case();

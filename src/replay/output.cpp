@@ -42,15 +42,6 @@ std::string shown_error(const std::optional<double>& error) {
     return error ? fmt::format("x{:.2f}", *error) : "";
 }
 
-std::string_view name_of(scale s) {
-    constexpr std::string_view names[scale_count] = {"default", "full", "native"};
-    return names[static_cast<std::size_t>(s)];
-}
-
-std::string_view name_of(target t) {
-    return t == target::sim ? "sim" : "native";
-}
-
 // How much more or less than before.
 std::string shown_change(double before, double after) {
     const double percent = 100 * (after / before - 1);
@@ -63,27 +54,6 @@ unsigned host_cpus() {
 
 std::string qualified(const experiment_result& e, const variant_result& v) {
     return fmt::format("{}.{}", e.plan.what->name, v.what->name);
-}
-
-// What differs from the published run, so that no figure is read for more than it is.
-std::string what_was_run(const experiment_result& e, target on) {
-    const planned_experiment& p = e.plan;
-    std::string text;
-    if (on == target::native) {
-        text = fmt::format("on this machine, {} CPUs", host_cpus());
-    } else {
-        text = fmt::format("on {}, {} sockets x {} cores x {} threads", p.machine.name, p.machine.sockets,
-                           p.machine.cores_per_socket, p.machine.threads_per_core);
-    }
-    text += fmt::format("; {} {}", p.seeds.size(), on == target::native ? "rounds" : "boots");
-    for (const auto& [key, value] : p.settings->set) {
-        const double published = p.published.find(key)->second;
-        if (value != published)
-            text += fmt::format("; {} {} for {}", key, value, published);
-    }
-    if (on == target::sim && p.settings->swap_rate != 1)
-        text += fmt::format("; swaps between sockets {} times as often", p.settings->swap_rate);
-    return text;
 }
 
 const check_result* ratio_check(const case_result& r, const experiment_result& e, const variant_result& v) {
@@ -299,6 +269,34 @@ json json_of_constants(const planned_experiment& p) {
 
 } // namespace
 
+std::string_view name_of(scale s) {
+    constexpr std::string_view names[scale_count] = {"default", "full", "native"};
+    return names[static_cast<std::size_t>(s)];
+}
+
+std::string_view name_of(target t) {
+    return t == target::sim ? "sim" : "native";
+}
+
+std::string what_was_run(const planned_experiment& p, target on) {
+    std::string text;
+    if (on == target::native) {
+        text = fmt::format("on this machine, {} CPUs", host_cpus());
+    } else {
+        text = fmt::format("on {}, {} sockets x {} cores x {} threads", p.machine.name, p.machine.sockets,
+                           p.machine.cores_per_socket, p.machine.threads_per_core);
+    }
+    text += fmt::format("; {} {}", p.seeds.size(), on == target::native ? "rounds" : "boots");
+    for (const auto& [key, value] : p.settings->set) {
+        const double published = p.published.find(key)->second;
+        if (value != published)
+            text += fmt::format("; {} {} for {}", key, value, published);
+    }
+    if (on == target::sim && p.settings->swap_rate != 1)
+        text += fmt::format("; swaps between sockets {} times as often", p.settings->swap_rate);
+    return text;
+}
+
 std::string as_text(const case_result& r, bool colour) {
     const bool native = r.options.on == target::native;
     std::string out = styled(r.what->name, style::strong, colour) + fmt::format(": {}\n", r.what->summary);
@@ -316,7 +314,7 @@ std::string as_text(const case_result& r, bool colour) {
         if (e.variants.empty())
             continue;
         out += fmt::format("\n{}: {}\n  {}\n\n", styled(e.plan.what->name, style::strong, colour),
-                           e.plan.what->about, what_was_run(e, r.options.on));
+                           e.plan.what->about, what_was_run(e.plan, r.options.on));
         out += main_table(r, e, colour);
         for (const variant_result& v : e.variants) {
             if (!v.error.empty())

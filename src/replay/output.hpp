@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,14 @@
 #include "replay/sensitivity.hpp"
 
 namespace holdfast::replay {
+
+// As the tables and the JSON call them.
+std::string_view name_of(scale s);
+std::string_view name_of(target t);
+
+// What of an experiment was run where, and how that differs from the published run, so that no figure is read for
+// more than it is.
+std::string what_was_run(const planned_experiment& p, target on);
 
 // The tables of a case, its checks, and a line that sums up.
 std::string as_text(const case_result& result, bool colour);

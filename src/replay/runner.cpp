@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "sim/machine_file.hpp"
+#include "workload/cpu_limit.hpp"
 
 namespace holdfast::replay {
 
@@ -44,16 +46,6 @@ auto at(const file_reference& given, Read read) {
 
 std::size_t runs_in(const planned_experiment& e) {
     return e.settings ? e.seeds.size() * e.what->variants.size() : 0;
-}
-
-std::string unit_of(const case_code& code, std::string_view metric) {
-    for (const auto* list : {&code.metrics, &report_metrics()}) {
-        for (const metric_description& m : *list) {
-            if (m.name == metric)
-                return m.unit;
-        }
-    }
-    return {};
 }
 
 // Sums the profiles of several runs by stack.
@@ -174,6 +166,15 @@ check_result judge_check(const case_description& c, const plan_options& options,
     return result;
 }
 
+// Throws file_error unless there are as many CPUs as the options ask for.
+void check_cpus(const case_description& c, const experiment_description& e, const plan_options& options,
+                std::string_view machine, std::int64_t cpus) {
+    if (options.cpus < 0 || options.cpus > cpus)
+        throw file_error(fmt::format("{}.{}: can't run on {} CPUs: {} has {}; give 1 to {}, or choose other "
+                                     "experiments",
+                                     c.name, e.name, options.cpus, machine, cpus, cpus));
+}
+
 } // namespace
 
 case_plan plan_case(const case_description& c, const plan_options& options) {
@@ -214,6 +215,10 @@ case_plan plan_case(const case_description& c, const plan_options& options) {
                 raise_swap_rate(p.machine, p.settings->swap_rate);
                 if (const std::string wrong = too_many_fitted(p); !wrong.empty())
                     throw file_error(fmt::format("{}: {}", c.name, wrong));
+                check_cpus(c, e, options, p.machine.name, p.machine.all_cpus());
+                p.machine.online_cpus = options.cpus;
+            } else {
+                check_cpus(c, e, options, "this process", std::ssize(usable_cpus()));
             }
             p.settings->seeds = options.runs.value_or(p.settings->seeds);
             for (std::int64_t i = 0; i < p.settings->seeds; ++i)
@@ -254,7 +259,8 @@ std::vector<planned_run> runs_of(const case_plan& plan) {
                       .seed = seed,
                       .constants = e.constants,
                       .published = e.published,
-                      .inputs = e.inputs}});
+                      .inputs = e.inputs},
+                     plan.options.on == target::sim ? 0 : static_cast<std::uint32_t>(plan.options.cpus)});
             }
         }
     }
@@ -277,6 +283,9 @@ std::vector<run_outcome> run_all(std::span<const planned_run> runs, unsigned job
     const auto work = [&] {
         for (std::size_t i = take(); i < runs.size(); i = take()) {
             try {
+                std::optional<cpu_limit> limit;
+                if (runs[i].native_cpus > 0)
+                    limit.emplace(runs[i].native_cpus);
                 outcomes[i].result = runs[i].code->run(runs[i].request);
                 if (runs[i].request.on != nullptr)
                     add_report_metrics(outcomes[i].result);

@@ -29,6 +29,7 @@ struct plan_options {
     std::uint64_t first_seed = 1;
     std::vector<std::string> only{}; // experiments by name; empty: all
     std::string machine{};           // a name or path that replaces every experiment's; empty: none
+    std::int64_t cpus = 0;           // the first so many CPUs of the machine only; 0: all
 };
 
 // An experiment as it will be run.
@@ -48,7 +49,8 @@ struct case_plan {
     std::vector<planned_experiment> experiments;
 };
 
-// Reads the machines. Throws file_error; or if `only` names no experiment of the case.
+// Reads the machines. Throws file_error; or if `only` names no experiment of the case, or a machine has not so
+// many CPUs as `cpus`.
 case_plan plan_case(const case_description& c, const plan_options& options);
 
 // Says so if more than one number of the machine and its workload together is fitted. Empty: it is not.
@@ -59,6 +61,7 @@ struct planned_run {
     std::string label; // "lockref: ia64.cas, seed 3"
     const runnable* code = nullptr;
     run_request request;
+    std::uint32_t native_cpus = 0; // natively: the first so many CPUs only; 0: all
 };
 
 // All runs of a plan: by experiment, seed, and variant, so that native variants take turns.

@@ -30,6 +30,9 @@ public:
     // At most as many cells as the header has.
     void add(std::vector<cell> row) { rows_.push_back(std::move(row)); }
 
+    // Whether there is nothing but the header.
+    bool empty() const { return rows_.size() == 1; }
+
     // Lines, each indented and ended.
     std::string text(bool colour, std::string_view indent = "  ") const;
 
