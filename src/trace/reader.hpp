@@ -1,0 +1,98 @@
+// Reads a recording: one that is finished, that a killed process left, or that is being written. The bytes are not
+// trusted: whatever they are, the result's numbers refer only to what is there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/format.hpp"
+
+namespace holdfast::trace {
+
+struct waits_read {
+    std::uint64_t waits = 0;
+    std::uint64_t ns = 0;
+    std::uint64_t longest_ns = 0;
+    std::uint64_t failed = 0;
+    std::array<std::uint64_t, histogram_buckets> histogram{};
+};
+
+struct lock_read {
+    std::uint64_t address = 0;
+    lock_kind kind = lock_kind::none;
+    std::uint32_t stack = 0;
+    std::uint32_t lives = 0;
+    bool initialised = false; // whether `stack` is of an initialisation
+    std::uint64_t acquisitions = 0;
+    std::uint64_t shared_acquisitions = 0;
+    std::uint64_t owner_changes = 0;
+    std::uint64_t holds = 0;
+    std::uint64_t hold_ns = 0;
+    std::uint32_t longest_queue = 0;
+    waits_read alone;
+    waits_read shared;
+    std::array<std::uint64_t, histogram_buckets> hold_histogram{};
+};
+
+struct site_read {
+    site_role role = site_role::none;
+    std::uint32_t lock = 0;
+    std::uint32_t stack = 0;
+    std::uint64_t pc = 0;
+    std::uint64_t samples = 0;
+    std::uint64_t count = 0;
+    std::uint64_t ns = 0;
+    std::uint64_t longest_ns = 0;
+    std::uint64_t waiters = 0;
+};
+
+struct thread_read {
+    std::uint32_t id = 0;
+    std::string name;
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0; // filled in where it was cut off
+    std::uint64_t waits = 0;
+    std::uint64_t wait_ns = 0;
+    std::uint64_t longest_wait_ns = 0;
+    std::uint64_t condition_waits = 0;
+    std::uint64_t condition_ns = 0;
+};
+
+struct module_read {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    std::vector<unsigned char> build_id;
+    std::string path;
+};
+
+// Entry 0 of stacks and locks is there, and empty; every site's lock and stack, and every lock's stack, is an
+// index into them. Entries that were not ready are empty too.
+struct recording {
+    std::string program;
+    std::uint32_t process = 0;
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0; // when it ended, or was last seen
+    std::uint64_t start_unix_ns = 0;
+    bool ended = false; // false: it runs, was killed, or became another program
+    bool cut = false;   // the file is shorter than its tables
+    std::vector<module_read> modules;
+    std::vector<thread_read> threads;
+    std::vector<std::vector<std::uint64_t>> stacks;
+    std::vector<site_read> sites;
+    std::vector<lock_read> locks;
+    std::array<std::uint64_t, sections> lost{}; // by enum section
+    std::uint64_t lost_operations = 0;
+    std::array<std::uint64_t, 3> passed_through{}; // shared between processes, robust, inheriting priority
+};
+
+// The recording in these bytes. Throws std::runtime_error if they don't begin like one, saying how.
+recording parse(std::span<const unsigned char> bytes);
+
+// The recording in a file. Throws std::runtime_error, with the file's name.
+recording read(const std::filesystem::path& file);
+
+} // namespace holdfast::trace

@@ -1,0 +1,70 @@
+// Writes a recording. Stands in somebody else's process: no allocation, no lock, no exception, no library call that
+// another library could have replaced by one that locks. Any thread may call anything at any time, also while
+// others do; a signal handler may interrupt any of it and do the same.
+//
+// Deduplication (of stacks and sites) is by hash tables in private memory that a fork wipes, as is the writer itself:
+// a child starts with a writer that isn't open.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/format.hpp"
+
+namespace holdfast::trace {
+
+// Zero pages are a writer that isn't open. Trivial, so that it may lie in memory that the kernel wipes.
+class writer {
+public:
+    // Creates the file, which must not exist, of about `bytes` (smallest_file to largest_file), and maps it.
+    // Gives 0, or an error number, and then isn't open. Called by one thread.
+    int open(const char* path, std::uint64_t bytes, const char* program, std::uint64_t now);
+
+    [[nodiscard]] bool is_open() const { return header_ != nullptr; }
+    [[nodiscard]] header& head() const { return *header_; }
+
+    // Entries by number, 1 to what an add gave. Entry 0 may be written, and is never read.
+    [[nodiscard]] lock_entry& lock(std::uint32_t number) const { return locks_[number]; }
+    [[nodiscard]] thread_entry& thread(std::uint32_t number) const { return threads_[number]; }
+    [[nodiscard]] const module_entry& module(std::uint32_t number) const { return modules_[number]; }
+    [[nodiscard]] const stack_entry& stack(std::uint32_t number) const { return stacks_[number]; }
+
+    // Each gives the new entry's number, or 0 if there is no room, and then has counted one as lost.
+    std::uint32_t add_lock(std::uint64_t address, lock_kind kind, std::uint32_t stack, bool initialised);
+    std::uint32_t add_thread(std::uint32_t id, const char* name, std::uint64_t now);
+    std::uint32_t add_module(std::uint64_t start, std::uint64_t end, const unsigned char* build_id,
+                             std::uint32_t build_id_size, const char* path);
+
+    // The number of this stack, the same for the same frames; 0 if there is no room. `depth` is cut at
+    // deepest_stack. `fresh` is set if the stack was not known.
+    std::uint32_t stack(const std::uint64_t* frames, std::uint32_t depth, bool& fresh);
+
+    // A sample at a site that stands for `period` events of `ns` each.
+    void sample(site_role role, std::uint32_t lock, std::uint32_t stack, std::uint64_t pc,
+                std::uint64_t period, std::uint64_t ns, std::uint64_t waiters);
+
+private:
+    std::uint32_t take(section which);
+
+    header* header_;
+    module_entry* modules_;
+    thread_entry* threads_;
+    stack_entry* stacks_;
+    site_entry* sites_;
+    lock_entry* locks_;
+    u32* stack_index_; // numbers by hash; private
+    u32* site_index_;
+    std::uint32_t stack_mask_;
+    std::uint32_t site_mask_;
+};
+
+// Adds a wait of `ns` to a side's figures.
+void add_wait(wait_figures& to, std::uint64_t ns);
+
+// The bucket of a duration.
+std::uint32_t bucket_of(std::uint64_t ns);
+
+// Raises `to` to at least `value`.
+void raise(u64& to, std::uint64_t value);
+void raise(u32& to, std::uint32_t value);
+
+} // namespace holdfast::trace
