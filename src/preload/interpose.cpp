@@ -1,0 +1,475 @@
+// The functions that stand before glibc's. Each asks first whether this thread records now; if not, or if the lock is
+// of a kind that is left alone, the call goes on as it came.
+//
+// A lock is tried before it is waited for, so that only contention costs a clock. Trying is what glibc's own lock
+// does first, with the same result for every kind: what a try refuses (busy, or held by the caller itself) goes to the
+// waiting function, whose answer counts. A timed call with a clock or time that glibc would refuse is not tried.
+//
+// No symbol of ours has a version, so callers linked for any version meet ours; only conditions have two.
+#include <cerrno>
+
+#include <pthread.h>
+#include <threads.h>
+
+#include "preload/real.hpp"
+#include "preload/recorder.hpp"
+
+#define HOLDFAST_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using namespace holdfast::preload;
+
+constexpr int priority_inherit = 0x60; // or a ceiling
+constexpr int robust = 0x10;
+constexpr int process_shared = 0x80;
+
+enum passed : unsigned { shared_between_processes, is_robust, inherits_priority };
+
+void count_passed(control& c, passed why) {
+    c.out.head().passed_through[why].fetch_add(1, relaxed);
+}
+
+// Whether a mutex is left alone. Counts those that are, but for destroyed ones (-1).
+bool left_alone(control& c, const pthread_mutex_t* mutex) {
+    const int kind = mutex->__data.__kind;
+    if ((kind & (priority_inherit | robust | process_shared)) == 0) [[likely]]
+        return false;
+    if (kind >= 0)
+        count_passed(c, (kind & robust) != 0             ? is_robust
+                        : (kind & priority_inherit) != 0 ? inherits_priority
+                                                         : shared_between_processes);
+    return true;
+}
+
+bool left_alone(control& c, const pthread_rwlock_t* lock) {
+    if (lock->__data.__shared == 0) [[likely]]
+        return false;
+    count_passed(c, shared_between_processes);
+    return true;
+}
+
+lock_kind kind_of(const pthread_mutex_t* mutex) {
+    switch (mutex->__data.__kind & 3) {
+    case PTHREAD_MUTEX_RECURSIVE_NP:
+        return lock_kind::recursive;
+    case PTHREAD_MUTEX_ERRORCHECK_NP:
+        return lock_kind::errorcheck;
+    case PTHREAD_MUTEX_ADAPTIVE_NP:
+        return lock_kind::adaptive;
+    default:
+        return lock_kind::mutex;
+    }
+}
+
+const pthread_mutex_t* as_mutex(const mtx_t* mutex) {
+    return reinterpret_cast<const pthread_mutex_t*>(mutex);
+}
+
+bool good_time(const timespec* at) {
+    return at->tv_nsec >= 0 && at->tv_nsec < 1'000'000'000;
+}
+
+bool good_clock(clockid_t clock) {
+    return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME;
+}
+
+// The lock was taken by this thread. Looked up only now, so that little has to be kept over the call that took it.
+int taken(control& c, const volatile void* lock, lock_kind kind, side how, const void* pc) {
+    const std::uint32_t number = lock_number(c, lock, kind, pc);
+    if (how == side::alone)
+        acquired(c, number);
+    else
+        acquired_shared(c, number);
+    return 0;
+}
+
+// Out of line, so that the way without contention saves no registers for it.
+template <class Wait>
+[[gnu::noinline, gnu::cold]] int take_after_wait(control& c, const volatile void* lock, lock_kind kind,
+                                                 side how, const void* pc, int late, Wait wait_for_it) {
+    const std::uint32_t number = lock_number(c, lock, kind, pc);
+    const wait w = begin_wait(c, number, pc);
+    const int result = wait_for_it();
+    end_wait(c, number, w, how,
+             result == 0      ? outcome::held
+             : result == late ? outcome::timed_out
+                              : outcome::refused,
+             pc);
+    return result == 0 ? taken(c, lock, kind, how, pc) : result;
+}
+
+// Tries, and waits if it must. `busy` and `late` are what the functions answer then.
+template <class Try, class Wait>
+[[gnu::always_inline]] inline int take(control& c, const volatile void* lock, lock_kind kind, side how,
+                                       const void* pc, int busy, int late, Try try_it, Wait wait_for_it) {
+    const int result = try_it();
+    if (result == 0) [[likely]]
+        return taken(c, lock, kind, how, pc);
+    if (result == busy)
+        return take_after_wait(c, lock, kind, how, pc, late, wait_for_it);
+    return result;
+}
+
+template <class Try>
+int try_once(control& c, const volatile void* lock, lock_kind kind, side how, const void* pc, int busy,
+             Try try_it) {
+    const int result = try_it();
+    if (result == 0)
+        return taken(c, lock, kind, how, pc);
+    if (result == busy)
+        failed_try(c, lock_number(c, lock, kind, pc), how);
+    return result;
+}
+
+template <class Unlock>
+[[gnu::noinline, gnu::cold]] int let_go_to_others(control& c, std::uint32_t number, const void* pc,
+                                                  Unlock unlock) {
+    const int result = unlock();
+    released(c, number, pc);
+    return result;
+}
+
+template <class Unlock>
+[[gnu::always_inline]] inline int let_go(control& c, const volatile void* lock, lock_kind kind,
+                                         const void* pc, Unlock unlock) {
+    const std::uint32_t number = lock_number(c, lock, kind, pc);
+    if (releasing(c, number, pc)) [[unlikely]]
+        return let_go_to_others(c, number, pc, unlock);
+    return unlock();
+}
+
+// Waits for a condition: the mutex is let go and taken again inside glibc, which nobody else sees.
+template <class Wait>
+int await(control& c, const void* condition, const pthread_mutex_t* mutex, const void* pc, int late,
+          Wait wait_for_it) {
+    const std::uint32_t number = lock_number(c, condition, lock_kind::condition, pc);
+    const bool alone = left_alone(c, mutex);
+    const std::uint32_t held = alone ? 0 : lock_number(c, mutex, kind_of(mutex), pc);
+    if (!alone)
+        releasing(c, held, pc);
+    const wait w = begin_condition(c, pc);
+    const int result = wait_for_it();
+    // The wait may have ended in a child, or on a thread that was known anew.
+    control* const after = may_record();
+    if (after == nullptr)
+        return result;
+    end_condition(*after, number, w, result == late, pc);
+    if (!alone && (result == 0 || result == late))
+        acquired(*after, held);
+    return result;
+}
+
+template <class Signal>
+int tell(control& c, const void* condition, const void* pc, Signal signal) {
+    c.out.lock(lock_number(c, condition, lock_kind::condition, pc)).acquisitions.fetch_add(1, relaxed);
+    return signal();
+}
+
+} // namespace
+
+// The caller's address: a macro, since it has to be asked for in the exported function itself.
+#define HOLDFAST_CALLER __builtin_return_address(0)
+
+// ---- Mutexes ----
+
+HOLDFAST_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex,
+                                       const pthread_mutexattr_t* attributes) noexcept {
+    control* const c = may_record();
+    const int result = real.mutex_init(mutex, attributes);
+    if (c != nullptr && result == 0 &&
+        (mutex->__data.__kind & (priority_inherit | robust | process_shared)) == 0)
+        initialised(*c, mutex, kind_of(mutex), HOLDFAST_CALLER);
+    return result;
+}
+
+HOLDFAST_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, mutex))
+        return real.mutex_lock(mutex);
+    return take(
+        *c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.mutex_trylock(mutex); }, [=] { return real.mutex_lock(mutex); });
+}
+
+HOLDFAST_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, mutex))
+        return real.mutex_trylock(mutex);
+    return try_once(*c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY,
+                    [=] { return real.mutex_trylock(mutex); });
+}
+
+HOLDFAST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, mutex))
+        return real.mutex_timedlock(mutex, until);
+    return take(
+        *c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.mutex_trylock(mutex); }, [=] { return real.mutex_timedlock(mutex, until); });
+}
+
+HOLDFAST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                                            const timespec* until) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || !good_clock(clock) || left_alone(*c, mutex))
+        return real.mutex_clocklock(mutex, clock, until);
+    return take(
+        *c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.mutex_trylock(mutex); }, [=] { return real.mutex_clocklock(mutex, clock, until); });
+}
+
+HOLDFAST_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, mutex))
+        return real.mutex_unlock(mutex);
+    return let_go(*c, mutex, kind_of(mutex), HOLDFAST_CALLER, [=] { return real.mutex_unlock(mutex); });
+}
+
+HOLDFAST_EXPORT int mtx_init(mtx_t* mutex, int type) noexcept {
+    control* const c = may_record();
+    const int result = real.mtx_init(mutex, type);
+    if (c != nullptr && result == thrd_success)
+        initialised(*c, mutex, kind_of(as_mutex(mutex)), HOLDFAST_CALLER);
+    return result;
+}
+
+HOLDFAST_EXPORT int mtx_lock(mtx_t* mutex) {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+        return real.mtx_lock(mutex);
+    return take(
+        *c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER, thrd_busy, thrd_timedout,
+        [=] { return real.mtx_trylock(mutex); }, [=] { return real.mtx_lock(mutex); });
+}
+
+HOLDFAST_EXPORT int mtx_trylock(mtx_t* mutex) {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+        return real.mtx_trylock(mutex);
+    return try_once(*c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER, thrd_busy,
+                    [=] { return real.mtx_trylock(mutex); });
+}
+
+HOLDFAST_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* until) {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+        return real.mtx_timedlock(mutex, until);
+    return take(
+        *c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER, thrd_busy, thrd_timedout,
+        [=] { return real.mtx_trylock(mutex); }, [=] { return real.mtx_timedlock(mutex, until); });
+}
+
+HOLDFAST_EXPORT int mtx_unlock(mtx_t* mutex) {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+        return real.mtx_unlock(mutex);
+    return let_go(*c, mutex, kind_of(as_mutex(mutex)), HOLDFAST_CALLER,
+                  [=] { return real.mtx_unlock(mutex); });
+}
+
+// ---- Read-write locks ----
+
+HOLDFAST_EXPORT int pthread_rwlock_init(pthread_rwlock_t* lock,
+                                        const pthread_rwlockattr_t* attributes) noexcept {
+    control* const c = may_record();
+    const int result = real.rwlock_init(lock, attributes);
+    if (c != nullptr && result == 0 && lock->__data.__shared == 0)
+        initialised(*c, lock, lock_kind::rwlock, HOLDFAST_CALLER);
+    return result;
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, lock))
+        return real.rwlock_rdlock(lock);
+    return take(
+        *c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.rwlock_tryrdlock(lock); }, [=] { return real.rwlock_rdlock(lock); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, lock))
+        return real.rwlock_tryrdlock(lock);
+    return try_once(*c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY,
+                    [=] { return real.rwlock_tryrdlock(lock); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || !good_time(until) || left_alone(*c, lock))
+        return real.rwlock_timedrdlock(lock, until);
+    return take(
+        *c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.rwlock_tryrdlock(lock); }, [=] { return real.rwlock_timedrdlock(lock, until); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
+                                               const timespec* until) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || !good_clock(clock) || !good_time(until) || left_alone(*c, lock))
+        return real.rwlock_clockrdlock(lock, clock, until);
+    return take(
+        *c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.rwlock_tryrdlock(lock); },
+        [=] { return real.rwlock_clockrdlock(lock, clock, until); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, lock))
+        return real.rwlock_wrlock(lock);
+    return take(
+        *c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.rwlock_trywrlock(lock); }, [=] { return real.rwlock_wrlock(lock); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, lock))
+        return real.rwlock_trywrlock(lock);
+    return try_once(*c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY,
+                    [=] { return real.rwlock_trywrlock(lock); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || !good_time(until) || left_alone(*c, lock))
+        return real.rwlock_timedwrlock(lock, until);
+    return take(
+        *c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.rwlock_trywrlock(lock); }, [=] { return real.rwlock_timedwrlock(lock, until); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
+                                               const timespec* until) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || !good_clock(clock) || !good_time(until) || left_alone(*c, lock))
+        return real.rwlock_clockwrlock(lock, clock, until);
+    return take(
+        *c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.rwlock_trywrlock(lock); },
+        [=] { return real.rwlock_clockwrlock(lock, clock, until); });
+}
+
+HOLDFAST_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr || left_alone(*c, lock))
+        return real.rwlock_unlock(lock);
+    return let_go(*c, lock, lock_kind::rwlock, HOLDFAST_CALLER, [=] { return real.rwlock_unlock(lock); });
+}
+
+// ---- Spinlocks ----
+
+HOLDFAST_EXPORT int pthread_spin_init(pthread_spinlock_t* lock, int shared) noexcept {
+    control* const c = may_record();
+    const int result = real.spin_init(lock, shared);
+    if (c != nullptr && result == 0)
+        initialised(*c, lock, lock_kind::spin, HOLDFAST_CALLER);
+    return result;
+}
+
+HOLDFAST_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.spin_lock(lock);
+    return take(
+        *c, lock, lock_kind::spin, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
+        [=] { return real.spin_trylock(lock); }, [=] { return real.spin_lock(lock); });
+}
+
+HOLDFAST_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.spin_trylock(lock);
+    return try_once(*c, lock, lock_kind::spin, side::alone, HOLDFAST_CALLER, EBUSY,
+                    [=] { return real.spin_trylock(lock); });
+}
+
+HOLDFAST_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.spin_unlock(lock);
+    return let_go(*c, lock, lock_kind::spin, HOLDFAST_CALLER, [=] { return real.spin_unlock(lock); });
+}
+
+// ---- Conditions: waits are points of cancellation, so these may be unwound ----
+
+// Two versions of the same four: `which` has the functions of the caller's version.
+// NOLINTBEGIN(bugprone-macro-parentheses): an object's name, and a part of one
+#define HOLDFAST_CONDITIONS(suffix, version, which)                                                          \
+    HOLDFAST_EXPORT int holdfast_cond_wait##suffix(pthread_cond_t* condition, pthread_mutex_t* mutex) {      \
+        control* const c = may_record();                                                                     \
+        if (c == nullptr)                                                                                    \
+            return which.wait(condition, mutex);                                                             \
+        return await(*c, condition, mutex, HOLDFAST_CALLER, ETIMEDOUT,                                       \
+                     [=] { return which.wait(condition, mutex); });                                          \
+    }                                                                                                        \
+    HOLDFAST_EXPORT int holdfast_cond_timedwait##suffix(pthread_cond_t* condition, pthread_mutex_t* mutex,   \
+                                                        const timespec* until) {                             \
+        control* const c = may_record();                                                                     \
+        if (c == nullptr)                                                                                    \
+            return which.timedwait(condition, mutex, until);                                                 \
+        return await(*c, condition, mutex, HOLDFAST_CALLER, ETIMEDOUT,                                       \
+                     [=] { return which.timedwait(condition, mutex, until); });                              \
+    }                                                                                                        \
+    HOLDFAST_EXPORT int holdfast_cond_signal##suffix(pthread_cond_t* condition) noexcept {                   \
+        control* const c = may_record();                                                                     \
+        if (c == nullptr)                                                                                    \
+            return which.signal(condition);                                                                  \
+        return tell(*c, condition, HOLDFAST_CALLER, [=] { return which.signal(condition); });                \
+    }                                                                                                        \
+    HOLDFAST_EXPORT int holdfast_cond_broadcast##suffix(pthread_cond_t* condition) noexcept {                \
+        control* const c = may_record();                                                                     \
+        if (c == nullptr)                                                                                    \
+            return which.broadcast(condition);                                                               \
+        return tell(*c, condition, HOLDFAST_CALLER, [=] { return which.broadcast(condition); });             \
+    }                                                                                                        \
+    __asm__(".symver holdfast_cond_wait" #suffix ",pthread_cond_wait" version);                              \
+    __asm__(".symver holdfast_cond_timedwait" #suffix ",pthread_cond_timedwait" version);                    \
+    __asm__(".symver holdfast_cond_signal" #suffix ",pthread_cond_signal" version);                          \
+    __asm__(".symver holdfast_cond_broadcast" #suffix ",pthread_cond_broadcast" version)
+
+HOLDFAST_CONDITIONS(_new, "@@GLIBC_2.3.2", real.condition);
+HOLDFAST_CONDITIONS(_old, "@GLIBC_2.2.5", real.old_condition);
+// NOLINTEND(bugprone-macro-parentheses)
+
+HOLDFAST_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                           const timespec* until) {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.cond_clockwait(condition, mutex, clock, until);
+    return await(*c, condition, mutex, HOLDFAST_CALLER, ETIMEDOUT,
+                 [=] { return real.cond_clockwait(condition, mutex, clock, until); });
+}
+
+HOLDFAST_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.cnd_wait(condition, mutex);
+    return await(*c, condition, as_mutex(mutex), HOLDFAST_CALLER, thrd_timedout,
+                 [=] { return real.cnd_wait(condition, mutex); });
+}
+
+HOLDFAST_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.cnd_timedwait(condition, mutex, until);
+    return await(*c, condition, as_mutex(mutex), HOLDFAST_CALLER, thrd_timedout,
+                 [=] { return real.cnd_timedwait(condition, mutex, until); });
+}
+
+HOLDFAST_EXPORT int cnd_signal(cnd_t* condition) {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.cnd_signal(condition);
+    return tell(*c, condition, HOLDFAST_CALLER, [=] { return real.cnd_signal(condition); });
+}
+
+HOLDFAST_EXPORT int cnd_broadcast(cnd_t* condition) {
+    control* const c = may_record();
+    if (c == nullptr)
+        return real.cnd_broadcast(condition);
+    return tell(*c, condition, HOLDFAST_CALLER, [=] { return real.cnd_broadcast(condition); });
+}

@@ -1,0 +1,416 @@
+// Starting, threads, locks' entries, and waits.
+#include "preload/recorder.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "preload/modules.hpp"
+#include "preload/real.hpp"
+
+namespace holdfast::preload {
+
+namespace {
+
+constexpr std::uint64_t sample_gap_ns = 1'000'000;
+constexpr std::uint32_t longest_period = 4'096;
+constexpr std::uint32_t longest_probe = 64;
+constexpr std::uint32_t frames_of_ours = 12; // at most, above the caller's
+
+constinit control before_start{};
+
+// ---- Stacks ----
+
+struct walk {
+    std::uint64_t frames[trace::deepest_stack];
+    std::uint32_t depth;
+    std::uint64_t caller;
+    std::uint32_t skipped;
+};
+
+_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
+    walk& w = *static_cast<walk*>(argument);
+    const std::uint64_t pc = _Unwind_GetIP(context);
+    if (pc == 0)
+        return _URC_END_OF_STACK;
+    if (w.depth == 0 && pc != w.caller)
+        return ++w.skipped < frames_of_ours ? _URC_NO_REASON : _URC_END_OF_STACK;
+    w.frames[w.depth++] = pc;
+    return w.depth < trace::deepest_stack ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+std::uint32_t written_stack(control& c, const std::uint64_t* frames, std::uint32_t depth) {
+    bool fresh = false;
+    const std::uint32_t stack = c.out.stack(frames, depth, fresh);
+    const auto is_covered = [&](std::uint64_t pc) { return covered(c.out, pc); };
+    // Acquire, with the release below: one reads at a time, and leaves the list as a whole to the next.
+    if (fresh && !std::all_of(frames, frames + depth, is_covered) &&
+        !c.reading_modules.exchange(true, std::memory_order_acquire)) {
+        add_modules(c.out);
+        c.reading_modules.store(false, std::memory_order_release);
+    }
+    return stack;
+}
+
+// The stack from the caller at `pc` on, by the unwind tables that every Debian program has: our own copy of libgcc's
+// unwinder finds them by _dl_find_object, without a lock. Where it gets nowhere, the caller alone.
+std::uint32_t stack_from(control& c, const void* pc) {
+    walk w;
+    w.depth = 0;
+    w.skipped = 0;
+    w.caller = reinterpret_cast<std::uint64_t>(pc);
+    _Unwind_Backtrace(add_frame, &w);
+    if (w.depth == 0)
+        return written_stack(c, &w.caller, 1);
+    return written_stack(c, w.frames, w.depth);
+}
+
+// ---- Starting ----
+
+// The file of this process: FILE for the process that `holdfast record` started, also when it has become another
+// program since; for others FILE if there is none yet, else FILE.PID, FILE.PID.2 and so on.
+int open_file(trace::writer& out, const char* file, bool root, std::uint64_t bytes, std::uint64_t now) {
+    char program[sizeof(trace::header::program)] = {};
+    syscall(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
+    if (root)
+        syscall(SYS_unlinkat, AT_FDCWD, file, 0);
+    int error = out.open(file, bytes, program, now);
+    char other[4096 + 32];
+    for (int n = 1; error == EEXIST && n < 1'000; ++n) {
+        if (n == 1)
+            std::snprintf(other, sizeof other, "%s.%d", file, static_cast<int>(getpid()));
+        else
+            std::snprintf(other, sizeof other, "%s.%d.%d", file, static_cast<int>(getpid()), n);
+        error = out.open(other, bytes, program, now);
+    }
+    return error;
+}
+
+pthread_key_t thread_end_key;
+std::atomic<bool> has_key = false;
+
+void note_thread_end(void*) {
+    control* const c = process.load(relaxed);
+    if (self.epoch != c->epoch.load(relaxed))
+        return;
+    const bookkeeping inside_here;
+    trace::thread_entry& thread = c->out.thread(self.number);
+    prctl(PR_GET_NAME, thread.name);
+    thread.end_ns.store(now_ns(), relaxed);
+}
+
+bool start(control& c) {
+    const char* const file = std::getenv("HOLDFAST_RECORD_FILE");
+    if (file == nullptr || *file != '/' || std::strlen(file) > 4096)
+        return false;
+    const char* const root_text = std::getenv("HOLDFAST_RECORD_ROOT");
+    const bool root = root_text != nullptr && std::atol(root_text) == getpid();
+    const char* const follow = std::getenv("HOLDFAST_RECORD_FOLLOW");
+    if (!root && follow != nullptr && std::strcmp(follow, "0") == 0)
+        return false;
+    const char* const size = std::getenv("HOLDFAST_RECORD_SIZE");
+    const std::uint64_t bytes = size == nullptr ? trace::standard_file : std::strtoull(size, nullptr, 10);
+    if (bytes < trace::smallest_file || bytes > trace::largest_file)
+        return false;
+
+    if (open_file(c.out, file, root, bytes, now_ns()) != 0)
+        return false;
+    const trace::section_entry& locks = c.out.head().table[static_cast<std::uint32_t>(trace::section::locks)];
+    const std::uint64_t slots = std::bit_ceil(std::uint64_t{locks.capacity} * 2);
+    void* const index = mmap(nullptr, slots * sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (index == MAP_FAILED)
+        return false;
+    madvise(index, slots * sizeof(std::uint64_t), MADV_WIPEONFORK);
+    c.index = static_cast<std::atomic<std::uint64_t>*>(index);
+    c.index_mask = static_cast<std::uint32_t>(slots - 1);
+    c.index_shift = 64 - std::countr_zero(slots);
+    add_modules(c.out);
+    if (!has_key.exchange(true, relaxed) && pthread_key_create(&thread_end_key, note_thread_end) != 0)
+        has_key.store(false, relaxed);
+    return true;
+}
+
+// The page that a fork wipes, in place of the zeros that stand there before.
+control* wiped_page() {
+    void* const page =
+        mmap(nullptr, sizeof(control), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return nullptr;
+    if (madvise(page, sizeof(control), MADV_WIPEONFORK) != 0) {
+        munmap(page, sizeof(control));
+        return nullptr;
+    }
+    return static_cast<control*>(page);
+}
+
+// Whether the recording is on; starts it unless another thread is about to.
+bool started(control*& c) {
+    stage seen = stage::idle;
+    // Acquire, with the release below: who sees `on` sees the writer. One thread gets from idle to starting.
+    if (!c->now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire))
+        return seen == stage::on;
+    if (c == &before_start) {
+        control* const page = wiped_page();
+        if (page == nullptr)
+            return false;
+        page->now.store(stage::starting, relaxed);
+        c = page;
+        process.store(page, std::memory_order_release); // whoever loads it sees `starting`, and keeps away
+    }
+    const bool on = start(*c);
+    if (on)
+        c->epoch.store(static_cast<std::uint32_t>(getpid()) + inside + 1, relaxed);
+    c->now.store(on ? stage::on : stage::off, std::memory_order_release);
+    return on;
+}
+
+} // namespace
+
+constinit std::atomic<control*> process = &before_start;
+constinit thread_local thread_state self;
+
+std::uint64_t now_ns() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+std::uint32_t sampler::sampled(std::uint64_t now) {
+    const std::uint32_t stands_for = period;
+    if (now - last_ns < sample_gap_ns)
+        period = std::min(period * 2, longest_period);
+    else if (now - last_ns > 2 * sample_gap_ns)
+        period = std::max(period / 2, 1u);
+    left = period;
+    last_ns = now;
+    return stands_for;
+}
+
+bool enter(control& found) {
+    // Off for good; acquire, with started()'s release, for glibc's functions were found before.
+    if (found.now.load(std::memory_order_acquire) == stage::off)
+        return false;
+    find_real_functions();
+    if (self.epoch == inside)
+        return false;
+    control* c = &found;
+    std::uint32_t epoch = not_entered;
+    {
+        const bookkeeping inside_here;
+        if (!started(c))
+            return false;
+        epoch = c->epoch.load(relaxed);
+        char name[16] = {};
+        prctl(PR_GET_NAME, name);
+        self.number = c->out.add_thread(static_cast<std::uint32_t>(syscall(SYS_gettid)), name, now_ns());
+        self.timed_lock = 0;
+        if (has_key.load(relaxed))
+            pthread_setspecific(thread_end_key, &self);
+    }
+    self.epoch = epoch;
+    return true;
+}
+
+std::uint32_t add_lock(control& c, const volatile void* address, lock_kind kind, const void* pc) {
+    const std::uint64_t key = reinterpret_cast<std::uint64_t>(address) >> 2;
+    constexpr std::uint32_t mask = (1u << trace::lock_number_bits) - 1;
+    if (key >> (64 - trace::lock_number_bits) != 0)
+        return 0;
+    std::uint32_t number = 0;
+    for (std::uint32_t probe = 0; probe < longest_probe; ++probe) {
+        std::atomic<std::uint64_t>& slot = c.index[(slot_of(c, key) + probe) & c.index_mask];
+        std::uint64_t there = slot.load(std::memory_order_acquire); // with the release below
+        if (there == 0) {
+            const bookkeeping inside_here;
+            if (number == 0)
+                number =
+                    c.out.add_lock(reinterpret_cast<std::uint64_t>(address), kind, stack_from(c, pc), false);
+            if (number == 0)
+                break;
+            // Release: whoever finds the number sees the entry.
+            if (slot.compare_exchange_strong(there, key << trace::lock_number_bits | number,
+                                             std::memory_order_acq_rel, std::memory_order_acquire))
+                return number;
+            c.out.lock(number).ready.store(0, relaxed); // another thread was first: this entry stays unused
+            number = 0;
+        }
+        if (there >> trace::lock_number_bits == key)
+            return static_cast<std::uint32_t>(there) & mask;
+    }
+    c.out.head().lost_operations.fetch_add(1, relaxed);
+    return 0;
+}
+
+void initialised(control& c, const volatile void* address, lock_kind kind, const void* pc) {
+    const bookkeeping inside_here;
+    const std::uint64_t key = reinterpret_cast<std::uint64_t>(address) >> 2;
+    constexpr std::uint32_t mask = (1u << trace::lock_number_bits) - 1;
+    if (key >> (64 - trace::lock_number_bits) != 0)
+        return;
+    const auto caller = reinterpret_cast<std::uint64_t>(pc);
+    const auto add = [&] {
+        std::uint32_t stack = 0;
+        if (self.initialisations.due()) {
+            self.initialisations.sampled(now_ns());
+            stack = stack_from(c, pc);
+        } else {
+            stack = written_stack(c, &caller, 1);
+        }
+        return c.out.add_lock(reinterpret_cast<std::uint64_t>(address), kind, stack, true);
+    };
+    for (std::uint32_t probe = 0; probe < longest_probe; ++probe) {
+        std::atomic<std::uint64_t>& slot = c.index[(slot_of(c, key) + probe) & c.index_mask];
+        std::uint64_t there =
+            slot.load(std::memory_order_acquire); // with the release below and in add_lock()
+        if (there >> trace::lock_number_bits == key) {
+            lock_entry& lock = c.out.lock(static_cast<std::uint32_t>(there) & mask);
+            if (lock.kind.load(relaxed) == static_cast<std::uint32_t>(kind) &&
+                lock.initialised.load(relaxed) == 1 &&
+                c.out.stack(lock.stack.load(relaxed)).frames[0].load(relaxed) == caller) {
+                lock.lives.fetch_add(1, relaxed);
+                return;
+            }
+        } else if (there != 0) {
+            continue;
+        }
+        const std::uint32_t number = add();
+        if (number == 0)
+            return;
+        // Release: whoever finds the number sees the entry. An initialisation has no rival for its address; one for
+        // the slot is another address's, and then the next slot is tried.
+        if (slot.compare_exchange_strong(there, key << trace::lock_number_bits | number,
+                                         std::memory_order_acq_rel, std::memory_order_acquire))
+            return;
+    }
+}
+
+void begin_timed_hold(std::uint32_t lock) {
+    self.timed_lock = lock;
+    self.timed_since = now_ns();
+    self.holds.sampled(self.timed_since);
+}
+
+void end_timed_hold(control& c) {
+    const std::uint64_t ns = now_ns() - self.timed_since;
+    lock_entry& lock = c.out.lock(self.timed_lock);
+    self.timed_lock = 0;
+    // Held by this thread still: plain additions.
+    lock.holds.store(lock.holds.load(relaxed) + 1, relaxed);
+    lock.hold_ns.store(lock.hold_ns.load(relaxed) + ns, relaxed);
+    trace::u32& bucket = lock.hold_histogram[trace::bucket_of(ns)];
+    bucket.store(bucket.load(relaxed) + 1, relaxed);
+}
+
+wait begin_wait(control& c, std::uint32_t number, const void* pc) {
+    const bookkeeping inside_here;
+    wait w;
+    w.begin = now_ns();
+    lock_entry& lock = c.out.lock(number);
+    trace::raise(lock.longest_queue, lock.waiters.fetch_add(1, relaxed) + 1);
+    if (self.waits.due()) {
+        w.period = self.waits.sampled(w.begin);
+        w.stack = stack_from(c, pc);
+    }
+    return w;
+}
+
+void end_wait(control& c, std::uint32_t number, const wait& w, side how, outcome came, const void* pc) {
+    const bookkeeping inside_here;
+    const std::uint64_t now = now_ns();
+    const std::uint64_t ns = now - w.begin;
+    lock_entry& lock = c.out.lock(number);
+    lock.waiters.fetch_sub(1, relaxed);
+    const std::uint64_t release_pc = lock.release_pc.exchange(0, relaxed);
+    if (came == outcome::refused)
+        return;
+    trace::wait_figures& figures = how == side::alone ? lock.alone : lock.shared;
+    trace::add_wait(figures, ns);
+    if (came == outcome::timed_out)
+        figures.failed.fetch_add(1, relaxed);
+    trace::thread_entry& thread = c.out.thread(self.number);
+    thread.waits.store(thread.waits.load(relaxed) + 1, relaxed);
+    thread.wait_ns.store(thread.wait_ns.load(relaxed) + ns, relaxed);
+    trace::raise(thread.longest_wait_ns, ns);
+    c.out.head().last_ns.store(now, relaxed);
+    const trace::site_role role = how == side::alone ? trace::site_role::wait : trace::site_role::read_wait;
+    if (ns >= sample_gap_ns)
+        c.out.sample(role, number, w.period != 0 ? w.stack : stack_from(c, pc), release_pc, 1, ns, 0);
+    else if (w.period != 0)
+        c.out.sample(role, number, w.stack, release_pc, w.period, ns, 0);
+}
+
+void failed_try(control& c, std::uint32_t number, side how) {
+    lock_entry& lock = c.out.lock(number);
+    (how == side::alone ? lock.alone : lock.shared).failed.fetch_add(1, relaxed);
+}
+
+wait begin_condition(control& c, const void* pc) {
+    const bookkeeping inside_here;
+    wait w;
+    w.begin = now_ns();
+    if (self.conditions.due()) {
+        w.period = self.conditions.sampled(w.begin);
+        w.stack = stack_from(c, pc);
+    }
+    return w;
+}
+
+void end_condition(control& c, std::uint32_t number, const wait& w, bool timed_out, const void* pc) {
+    const bookkeeping inside_here;
+    const std::uint64_t now = now_ns();
+    const std::uint64_t ns = now - w.begin;
+    trace::wait_figures& figures = c.out.lock(number).alone;
+    trace::add_wait(figures, ns);
+    if (timed_out)
+        figures.failed.fetch_add(1, relaxed);
+    trace::thread_entry& thread = c.out.thread(self.number);
+    thread.condition_waits.store(thread.condition_waits.load(relaxed) + 1, relaxed);
+    thread.condition_ns.store(thread.condition_ns.load(relaxed) + ns, relaxed);
+    c.out.head().last_ns.store(now, relaxed);
+    if (ns >= sample_gap_ns)
+        c.out.sample(trace::site_role::condition, number, w.period != 0 ? w.stack : stack_from(c, pc), 0, 1,
+                     ns, 0);
+    else if (w.period != 0)
+        c.out.sample(trace::site_role::condition, number, w.stack, 0, w.period, ns, 0);
+}
+
+void released(control& c, std::uint32_t number, const void* pc) {
+    if (!self.releases.due())
+        return;
+    const bookkeeping inside_here;
+    const std::uint64_t waiters = c.out.lock(number).waiters.load(relaxed);
+    const std::uint32_t period = self.releases.sampled(now_ns());
+    c.out.sample(trace::site_role::release, number, stack_from(c, pc), reinterpret_cast<std::uint64_t>(pc),
+                 period, 0, waiters);
+}
+
+namespace {
+
+// The process that was asked for is recorded from here on even if it never takes a lock; others from their first.
+__attribute__((constructor)) void begin_process() {
+    const char* const root = std::getenv("HOLDFAST_RECORD_ROOT");
+    if (root != nullptr && std::atol(root) == getpid())
+        may_record();
+}
+
+__attribute__((destructor)) void end_process() {
+    control* const c = process.load(relaxed);
+    if (c->now.load(std::memory_order_acquire) != stage::on) // with started()'s release
+        return;
+    c->out.head().end_ns.store(now_ns(), relaxed);
+}
+
+} // namespace
+
+} // namespace holdfast::preload

@@ -1,0 +1,189 @@
+// The recording of this process: when it starts, what a thread of it knows, and what is written down when a lock is
+// taken, waited for and let go.
+//
+// Nothing of ours is re-entered. While a thread is in here its state says so (`inside`), and a lock that it, or a
+// signal handler on top of it, takes meanwhile goes straight to glibc. That state never lasts over a call that waits,
+// so a cancelled thread or a long jump out of a wait leaves nothing behind.
+//
+// A fork needs no handler. What says that recording is on lies in a page that the kernel wipes in a child (however it
+// was forked), so the first lock of a child finds that nothing was started, and starts a recording of the child's own.
+// The address of the page stays, and so does its mapping of the parent's file, unused.
+//
+// Fast path. A thread may record if its epoch is the page's: one comparison for "started", "this thread is known",
+// "not inside" and "not a fork's child". A lock's entry is found by hashing its address. Figures of a holder are plain
+// additions, for the lock is held.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+
+#include "trace/writer.hpp"
+
+namespace holdfast::preload {
+
+using trace::lock_entry;
+using trace::lock_kind;
+inline constexpr auto relaxed = std::memory_order_relaxed;
+
+// Lets through so many events that about a thousand a second are sampled; each stands for `period` of them.
+struct sampler {
+    std::uint32_t period = 1;
+    std::uint32_t left = 1;
+    std::uint64_t last_ns = 0;
+
+    // Whether this event is one to sample. No clock is read for those that aren't.
+    bool due() { return --left == 0; }
+    // To be told when a sampled event was. Gives what the sample stands for.
+    std::uint32_t sampled(std::uint64_t now);
+};
+
+// Epochs that are no process's.
+inline constexpr std::uint32_t not_entered = 1;
+inline constexpr std::uint32_t inside = 3;
+
+struct thread_state {
+    std::uint32_t epoch = not_entered;
+    std::uint32_t number = 0;     // in the recording; 0 if there was no room
+    std::uint32_t timed_lock = 0; // the lock whose hold is being timed
+    std::uint64_t timed_since = 0;
+    sampler holds;
+    sampler waits;
+    sampler releases;
+    sampler conditions;
+    sampler initialisations;
+};
+
+enum class stage : std::uint32_t { idle, starting, on, off };
+
+// Wiped by a fork: all zero is "not started".
+struct control {
+    std::atomic<std::uint32_t> epoch; // of threads that may record; 0: none
+    std::atomic<stage> now;
+    std::atomic<bool> reading_modules;
+    trace::writer out;
+    std::atomic<std::uint64_t>* index; // lock numbers by address: (address >> 2) << lock_number_bits | number
+    std::uint32_t index_mask;
+    int index_shift;
+};
+
+// NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit
+extern constinit std::atomic<control*> process;
+extern constinit thread_local thread_state self __attribute__((tls_model("initial-exec")));
+// NOLINTEND(bugprone-dynamic-static-initializers)
+
+std::uint64_t now_ns();
+
+// The slow half of may_record(): finds glibc's functions, starts the recording, makes the thread known.
+bool enter(control& c);
+
+// Whether this thread records at this moment; to be asked first by every function of ours. Relaxed is enough: an
+// equal epoch was stored by this very thread, after the control was ready.
+inline control* may_record() {
+    control* c = process.load(relaxed);
+    if (self.epoch == c->epoch.load(relaxed)) [[likely]]
+        return c;
+    if (!enter(*c))
+        return nullptr;
+    return process.load(relaxed);
+}
+
+// As long as one lives, this thread is inside, and errno is kept.
+class bookkeeping {
+public:
+    bookkeeping() : epoch_(self.epoch), error_(errno) { become(inside); }
+    ~bookkeeping() {
+        become(epoch_);
+        errno = error_;
+    }
+    bookkeeping(const bookkeeping&) = delete;
+    bookkeeping& operator=(const bookkeeping&) = delete;
+
+private:
+    // Fences for a signal handler on this thread: it sees `inside` for as long as we write.
+    static void become(std::uint32_t epoch) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        self.epoch = epoch;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    std::uint32_t epoch_;
+    int error_;
+};
+
+// The number of a lock that was not found: adds it, with the stack of the caller at `pc`. 0 if there is no room.
+std::uint32_t add_lock(control& c, const volatile void* lock, lock_kind kind, const void* pc);
+
+inline std::uint64_t slot_of(const control& c, std::uint64_t key) {
+    return (key * 0x9e37'79b9'7f4a'7c15) >> c.index_shift;
+}
+
+inline std::uint32_t lock_number(control& c, const volatile void* lock, lock_kind kind, const void* pc) {
+    const std::uint64_t key = reinterpret_cast<std::uint64_t>(lock) >> 2;
+    // Acquire, with the release of the slot's store: the entry behind the number is there.
+    const std::uint64_t there = c.index[slot_of(c, key)].load(std::memory_order_acquire);
+    if (there >> trace::lock_number_bits == key) [[likely]]
+        return static_cast<std::uint32_t>(there) & ((1u << trace::lock_number_bits) - 1);
+    return add_lock(c, lock, kind, pc);
+}
+
+// A lock was initialised by the caller at `pc`: a new lock, if the address had one that was initialised elsewhere.
+void initialised(control& c, const volatile void* lock, lock_kind kind, const void* pc);
+
+void begin_timed_hold(std::uint32_t lock);
+void end_timed_hold(control& c);
+
+// The lock is held alone by this thread.
+inline void acquired(control& c, std::uint32_t number) {
+    lock_entry& lock = c.out.lock(number);
+    lock.acquisitions.store(lock.acquisitions.load(relaxed) + 1, relaxed);
+    if (lock.owner.load(relaxed) != self.number) {
+        lock.owner.store(self.number, relaxed);
+        lock.owner_changes.store(lock.owner_changes.load(relaxed) + 1, relaxed);
+    }
+    if (self.holds.due()) [[unlikely]]
+        begin_timed_hold(number);
+}
+
+// The lock is shared by this thread, and others.
+inline void acquired_shared(control& c, std::uint32_t number) {
+    c.out.lock(number).shared_acquisitions.fetch_add(1, relaxed);
+}
+
+// A wait that begins: the stack, if this one is a sample.
+struct wait {
+    std::uint64_t begin = 0;
+    std::uint32_t stack = 0;
+    std::uint32_t period = 0; // 0: no sample
+};
+
+enum class side { alone, shared };
+enum class outcome { held, timed_out, refused };
+
+wait begin_wait(control& c, std::uint32_t lock, const void* pc);
+// The wait is over. A long one (1 ms) is never left out: it has its stack taken now if it was no sample, and stands for
+// itself alone.
+void end_wait(control& c, std::uint32_t lock, const wait& w, side how, outcome came, const void* pc);
+
+// A try that failed.
+void failed_try(control& c, std::uint32_t lock, side how);
+
+// The same for a condition.
+wait begin_condition(control& c, const void* pc);
+void end_condition(control& c, std::uint32_t condition, const wait& w, bool timed_out, const void* pc);
+
+// Just before the lock is let go: whether others wait, so that released() is due after it.
+inline bool releasing(control& c, std::uint32_t number, const void* pc) {
+    if (self.timed_lock == number && number != 0) [[unlikely]]
+        end_timed_hold(c);
+    lock_entry& lock = c.out.lock(number);
+    if (lock.waiters.load(relaxed) == 0) [[likely]]
+        return false;
+    lock.release_pc.store(reinterpret_cast<std::uint64_t>(pc), relaxed);
+    return true;
+}
+
+// Just after, without the lock, so that nobody waits for the taking of a stack.
+void released(control& c, std::uint32_t lock, const void* pc);
+
+} // namespace holdfast::preload
