@@ -226,7 +226,7 @@ HOLDFAST_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     return let_go(*c, mutex, kind_of(mutex), HOLDFAST_CALLER, [=] { return real.mutex_unlock(mutex); });
 }
 
-HOLDFAST_EXPORT int mtx_init(mtx_t* mutex, int type) noexcept {
+HOLDFAST_EXPORT int mtx_init(mtx_t* mutex, int type) {
     control* const c = may_record();
     const int result = real.mtx_init(mutex, type);
     if (c != nullptr && result == thrd_success)

@@ -1,0 +1,177 @@
+// `holdfast record` and `holdfast report` on programs that know nothing of them: these behave as without, and the
+// report finds the problem that was planted in them.
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/data_files.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct outcome {
+    int status = -1;
+    std::string out;
+    std::string error;
+};
+
+class record : public testing::Test {
+protected:
+    void SetUp() override {
+        build_ = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+        ASSERT_TRUE(fs::exists(build_ / "holdfast")) << "build the target `program`";
+        std::string pattern = (fs::temp_directory_path() / "holdfast-record-XXXXXX").string();
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+        folder_ = pattern;
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    outcome run(const std::string& command) {
+        const std::string errors = (folder_ / "stderr").string();
+        std::FILE* const pipe =
+            popen(fmt::format("cd {} && ({}) 2>{}", folder_.string(), command, errors).c_str(), "r");
+        outcome result;
+        std::array<char, 4096> buffer{};
+        while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
+            result.out.append(buffer.data(), n);
+        const int status = pclose(pipe);
+        result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        result.error = holdfast::read_text(errors);
+        return result;
+    }
+    outcome holdfast_run(const std::string& arguments) {
+        return run(fmt::format("{} {}", (build_ / "holdfast").string(), arguments));
+    }
+    [[nodiscard]] std::string program(const char* name) const {
+        return (build_ / "tests/preload" / name).string();
+    }
+    [[nodiscard]] std::size_t files_like(const std::string& prefix) const {
+        std::size_t n = 0;
+        for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+            n += entry.path().filename().string().starts_with(prefix) ? 1 : 0;
+        return n;
+    }
+    json report(const std::string& file) {
+        const outcome result = holdfast_run("report " + file + " --json -");
+        EXPECT_EQ(result.status, 0) << result.error;
+        return json::parse(result.out);
+    }
+
+    fs::path build_;
+    fs::path folder_;
+};
+
+TEST_F(record, a_program_behaves_as_without) {
+    for (const char* scene : {"kinds", "bad_times", "rwlocks", "c11", "spinlocks", "conditions", "counting",
+                              "forks", "signals", "ends"}) {
+        SCOPED_TRACE(scene);
+        const outcome without = run(fmt::format("{} {}", program("behaviour"), scene));
+        ASSERT_FALSE(without.out.empty());
+        // The environment alone, as `record` would set it.
+        const outcome with = run(fmt::format("LD_PRELOAD={} HOLDFAST_RECORD_FILE={} {} {}",
+                                             (build_ / "libholdfast_record.so").string(),
+                                             (folder_ / scene).string(), program("behaviour"), scene));
+        EXPECT_EQ(with.status, without.status);
+        EXPECT_EQ(with.out, without.out);
+        EXPECT_EQ(with.error, without.error);
+        EXPECT_GE(files_like(scene), 1u);
+    }
+}
+
+TEST_F(record, finds_the_lock_that_holds_a_program_back) {
+    ASSERT_EQ(holdfast_run("record -o hot.holdfast -- " + program("planted") + " hot").status, 0);
+    const json r = report("hot.holdfast");
+    EXPECT_TRUE(r["verdict"]["locks_hold_it_back"]);
+    EXPECT_EQ(r["verdict"]["first"], "planted`hot_lock");
+    EXPECT_TRUE(r["ended"]);
+    const json& lock = r["locks"][0];
+    EXPECT_EQ(lock["kind"], "mutex");
+    EXPECT_EQ(lock["acquisitions"], 20);
+    EXPECT_GE(lock["alone"]["waits"], 1);
+    bool found = false;
+    for (const json& site : lock["sites"]) {
+        if (site["role"] == "wait" && site["stack"][0]["function"] == "wait_for_it") {
+            found = true;
+            EXPECT_EQ(site["let_go"]["function"], "hold_it_long");
+            EXPECT_EQ(site["stack"][1]["function"], "waiter");
+        }
+    }
+    EXPECT_TRUE(found);
+    const outcome text = holdfast_run("report hot.holdfast");
+    EXPECT_TRUE(text.out.starts_with("Locks hold this program back")) << text.out;
+    const outcome folded = holdfast_run("report hot.holdfast --folded");
+    EXPECT_NE(folded.out.find("waiter;wait_for_it;[lock planted`hot_lock] "), std::string::npos)
+        << folded.out;
+}
+
+TEST_F(record, says_so_if_locks_are_not_the_problem) {
+    ASSERT_EQ(holdfast_run("record -o quiet.holdfast -- " + program("planted") + " quiet").status, 0);
+    const json r = report("quiet.holdfast");
+    EXPECT_FALSE(r["verdict"]["locks_hold_it_back"]);
+    std::uint64_t acquisitions = 0;
+    for (const json& lock : r["locks"])
+        acquisitions += lock["acquisitions"].get<std::uint64_t>();
+    EXPECT_EQ(acquisitions, 20'000u);
+    EXPECT_TRUE(
+        holdfast_run("report quiet.holdfast --by thread").out.starts_with("Locks are not what holds"));
+}
+
+TEST_F(record, a_program_that_fails_is_status_3_and_its_own_on_stderr) {
+    const outcome failed = holdfast_run("record -o a -- " + program("planted") + " exit");
+    EXPECT_EQ(failed.status, 3);
+    EXPECT_NE(failed.error.find("exited with status 7"), std::string::npos) << failed.error;
+    const outcome killed = holdfast_run("record -o b -- " + program("planted") + " kill");
+    EXPECT_EQ(killed.status, 3);
+    EXPECT_NE(killed.error.find("killed by signal 9"), std::string::npos) << killed.error;
+    EXPECT_FALSE(report("b")["ended"]);
+}
+
+TEST_F(record, what_can_not_be_recorded_is_said_in_one_line) {
+    std::ofstream(folder_ / "text") << "no program\n";
+    std::ofstream(folder_ / "script") << "#!/nowhere/shell\n";
+    std::ofstream(folder_ / "mine") << "not a recording";
+    fs::permissions(folder_ / "script", fs::perms::owner_all);
+    const struct {
+        const char* arguments;
+        const char* error;
+    } mistakes[] = {{"record -- ./none", "./none: No such file or directory"},
+                    {"record -- no-such-program-anywhere", "no such program in PATH"},
+                    {"record -- ./text", "not executable"},
+                    {"record -- ./script", "/nowhere/shell: No such file or directory"},
+                    {"record -o mine -- /bin/true", "mine: too short for a recording"},
+                    {"record -o /nowhere/x -- /bin/true", "/nowhere/x"},
+                    {"record", "CMD is required"},
+                    {"report ./none", "./none: No such file or directory"},
+                    {"report mine", "mine: too short for a recording"}};
+    for (const auto& [arguments, error] : mistakes) {
+        SCOPED_TRACE(arguments);
+        const outcome result = holdfast_run(arguments);
+        EXPECT_EQ(result.status, 2);
+        EXPECT_NE(result.error.find(error), std::string::npos) << result.error;
+        EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
+    }
+}
+
+TEST_F(record, other_processes_have_recordings_of_their_own_unless_told_not_to) {
+    std::ofstream(folder_ / "script") << fmt::format("#!/bin/sh\n{} quiet\nexit 0\n", program("planted"));
+    fs::permissions(folder_ / "script", fs::perms::owner_all);
+    ASSERT_EQ(holdfast_run("record -o one -- ./script").status, 0);
+    EXPECT_EQ(files_like("one"), 2u);
+    ASSERT_EQ(holdfast_run("record -o two --no-follow -- ./script").status, 0);
+    EXPECT_EQ(files_like("two"), 1u);
+}
+
+} // namespace
