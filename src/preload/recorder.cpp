@@ -302,9 +302,11 @@ void begin_timed_hold(std::uint32_t lock) {
 }
 
 void end_timed_hold(control& c) {
-    const std::uint64_t ns = now_ns() - self.timed_since;
+    const std::uint64_t now = now_ns();
+    const std::uint64_t ns = now - self.timed_since;
     lock_entry& lock = c.out.lock(self.timed_lock);
     self.timed_lock = 0;
+    c.out.head().last_ns.store(now, relaxed);
     // Held by this thread still: plain additions.
     lock.holds.store(lock.holds.load(relaxed) + 1, relaxed);
     lock.hold_ns.store(lock.hold_ns.load(relaxed) + ns, relaxed);

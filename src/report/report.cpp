@@ -212,7 +212,7 @@ std::string detail(const lock& l, const options& o) {
                     count(sampled), count(l.waits.count));
     std::size_t printed = 0;
     for (const site& s : l.sites) {
-        if (s.role == site_role::release || printed++ == most)
+        if (s.role == site_role::release || ++printed > most)
             continue;
         text += fmt::format("      {} in {} waits{}, longest {}; for a thread that let go in {}\n",
                             duration(s.ns), count(s.count), s.role == site_role::read_wait ? " to read" : "",
