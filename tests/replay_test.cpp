@@ -12,8 +12,8 @@
 #include "replay/runner.hpp"
 #include "replay/sensitivity.hpp"
 #include "replay/statistics.hpp"
-#include "replay/text_table.hpp"
 #include "sim/random.hpp"
+#include "text/text_table.hpp"
 
 namespace {
 

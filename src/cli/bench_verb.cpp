@@ -18,9 +18,9 @@
 #include "cli/verbs.hpp"
 #include "replay/case_file.hpp"
 #include "replay/runner.hpp"
-#include "replay/text_table.hpp"
 #include "sim/data_files.hpp"
 #include "sim/machine_file.hpp"
+#include "text/text_table.hpp"
 
 namespace holdfast::cli {
 

@@ -8,8 +8,8 @@
 
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
-#include "replay/text_table.hpp"
 #include "sim/machine_file.hpp"
+#include "text/text_table.hpp"
 
 namespace holdfast::cli {
 

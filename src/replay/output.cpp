@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "replay/text_table.hpp"
+#include "text/text_table.hpp"
 
 namespace holdfast::replay {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "replay/output.hpp"
-#include "replay/text_table.hpp"
+#include "text/text_table.hpp"
 
 namespace holdfast::replay {
 

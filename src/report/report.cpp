@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "replay/text_table.hpp"
 #include "sim/data_files.hpp"
+#include "text/text_table.hpp"
 
 namespace holdfast::report {
 

@@ -1,5 +1,5 @@
 // Tables for terminals.
-#include "replay/text_table.hpp"
+#include "text/text_table.hpp"
 
 #include <algorithm>
 #include <cmath>
