@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -295,7 +296,9 @@ private:
         std::optional<step::lock> innermost{};
         bool rw = false;       // one of them is a read-write lock
         bool spinning = false; // the innermost is a dentry's spinlock
-        auto operator<=>(const held&) const = default;
+        bool operator<(const held& other) const {
+            return std::tie(innermost, rw, spinning) < std::tie(other.innermost, other.rw, other.spinning);
+        }
     };
 
     // Whether steps take locks in the order of `locks` only, so that they can't wait for each other in a circle, and none sleeps
