@@ -210,14 +210,13 @@ TEST(multi_user, a_child_that_leaves_its_mappings_is_refused) {
                   assumed = "a test"
                   steps = [{ user_ns = 1 })"),
         "m.toml");
-    const sim::machine m = sim::read_machine(data_file("machines", "tiny"));
     multi_user_parameters p = small();
     p.size = 1;
-    EXPECT_THROW(sim::run({&m, 1, 0},
-                          [&] {
-                              multi_user<sim::world>::run(p, mix, rw_locks<sim::world>()[0],
-                                                          reference_counts<sim::world>()[0]);
-                          }),
+    EXPECT_THROW(native_world::run(1,
+                                   [&] {
+                                       multi_user<native_world>::run(p, mix, rw_locks<native_world>()[0],
+                                                                     reference_counts<native_world>()[0]);
+                                   }),
                  std::logic_error);
 }
 
