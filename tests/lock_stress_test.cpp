@@ -1,6 +1,4 @@
-// All exclusive locks on many real threads: does each section have the data to itself? The data is wide and
-// plain, so that two sections at once tear it, and ThreadSanitizer sees it. Each run ends after a number of
-// sections or a while, whichever comes first: how far it gets is the machine's business.
+// All exclusive locks on many real threads: does each section have the data to itself?
 #include <holdfast/lockref.hpp>
 #include <holdfast/mcs_lock.hpp>
 #include <holdfast/native/native.hpp>
@@ -13,16 +11,15 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "stress.hpp"
+
 namespace holdfast {
 namespace {
-
-using namespace std::chrono_literals;
 
 // How a thread gets a section of its own under each kind of lock. `run` makes one attempt and says whether
 // the section was run; a `try_run` must not wait.
@@ -119,24 +116,6 @@ struct by_lockref {
     }
 };
 
-class payload {
-public:
-    // True: it was whole.
-    bool advance() {
-        const std::uint64_t first = words_[0];
-        bool whole = true;
-        for (std::uint64_t& word : words_) {
-            whole = whole && word == first;
-            word = first + 1;
-        }
-        return whole;
-    }
-    [[nodiscard]] std::uint64_t value() const { return words_[0]; }
-
-private:
-    std::array<std::uint64_t, 24> words_{}; // three lines
-};
-
 template <class By>
 class lock_stress : public testing::Test {
 protected:
@@ -146,21 +125,12 @@ protected:
         payload data;
         std::atomic<std::uint64_t> sections{0};
         std::atomic<std::uint64_t> torn{0};
-        const auto end = std::chrono::steady_clock::now() + 300ms;
-        std::vector<std::thread> threads;
-        for (unsigned i = 0; i < thread_count; ++i) {
-            threads.emplace_back([&] {
-                const auto section = [&] { torn += data.advance() ? 0 : 1; };
-                for (unsigned n = 0; n < attempts && (n % 16 != 0 || std::chrono::steady_clock::now() < end);
-                     ++n) {
-                    const bool tries = try_every != 0 && n % try_every == 0;
-                    if (tries ? by.try_run(section) : by.run(section))
-                        ++sections;
-                }
-            });
-        }
-        for (std::thread& thread : threads)
-            thread.join();
+        const auto section = [&] { torn += data.advance() ? 0 : 1; };
+        stress(thread_count, attempts, [&](unsigned, unsigned n) {
+            const bool tries = try_every != 0 && n % try_every == 0;
+            if (tries ? by.try_run(section) : by.run(section))
+                ++sections;
+        });
         EXPECT_EQ(torn, 0u);
         EXPECT_EQ(data.value(), sections);
         EXPECT_FALSE(locked(by));
@@ -256,32 +226,24 @@ TYPED_TEST_SUITE(lockref_stress, lockrefs);
 TYPED_TEST(lockref_stress, counts_right) {
     TypeParam ref(1);
     std::atomic<int> moved{0};
-    const auto end = std::chrono::steady_clock::now() + 300ms;
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < 6; ++i) {
-        threads.emplace_back([&, i] {
-            for (int n = 0; n < 50'000 && (n % 16 != 0 || std::chrono::steady_clock::now() < end); ++n) {
-                if (i == 0) {
-                    ref.lock();
-                    const std::int32_t count = ref.count();
-                    native::pause();
-                    moved += count != ref.count();
-                    ref.unlock();
-                } else {
-                    ref.get();
-                    EXPECT_TRUE(ref.get_not_zero());
-                    EXPECT_TRUE(ref.get_not_dead());
-                    EXPECT_TRUE(ref.get_or_lock());
-                    EXPECT_TRUE(ref.put());
-                    EXPECT_TRUE(ref.put());
-                    EXPECT_TRUE(ref.put_or_lock());
-                    EXPECT_TRUE(ref.put());
-                }
-            }
-        });
-    }
-    for (std::thread& thread : threads)
-        thread.join();
+    stress(6, 50'000, [&](unsigned i, unsigned) {
+        if (i == 0) {
+            ref.lock();
+            const std::int32_t count = ref.count();
+            native::pause();
+            moved += count != ref.count();
+            ref.unlock();
+        } else {
+            ref.get();
+            EXPECT_TRUE(ref.get_not_zero());
+            EXPECT_TRUE(ref.get_not_dead());
+            EXPECT_TRUE(ref.get_or_lock());
+            EXPECT_TRUE(ref.put());
+            EXPECT_TRUE(ref.put());
+            EXPECT_TRUE(ref.put_or_lock());
+            EXPECT_TRUE(ref.put());
+        }
+    });
     EXPECT_EQ(moved, 0);
     EXPECT_EQ(ref.count(), 1);
     EXPECT_TRUE(ref.try_lock());

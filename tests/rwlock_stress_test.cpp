@@ -5,8 +5,6 @@
 #include <holdfast/rwlock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
-#include <atomic>
-
 #include <gtest/gtest.h>
 
 #include "stress.hpp"
@@ -26,53 +24,33 @@ TYPED_TEST_SUITE(rwlock_stress, locks);
 // within, where the lock can.
 TYPED_TEST(rwlock_stress, of_all_kinds) {
     for (const unsigned thread_count : {2u, 4u, 16u}) {
-        TypeParam lock;
-        payload data;
-        std::atomic<std::uint64_t> written{0};
-        std::atomic<std::uint64_t> torn{0};
-        const auto write = [&] {
-            torn += data.advance() ? 0 : 1;
-            ++written;
-        };
-        const auto read = [&] { torn += data.is_whole() ? 0 : 1; };
+        rw_sections<TypeParam> on;
         stress(thread_count, 4000, [&](unsigned i, unsigned n) {
             switch ((i + n) % 7) {
             case 0:
-                lock.lock();
-                write();
-                lock.unlock();
+                on.write();
                 break;
             case 1:
-                if (lock.try_lock()) {
-                    write();
-                    lock.unlock();
-                }
+                on.try_write();
                 break;
             case 2:
-                if (lock.try_lock_shared()) {
-                    read();
-                    lock.unlock_shared();
-                }
+                on.try_read();
                 break;
             case 3:
-                lock.lock_shared();
-                read();
-                if constexpr (requires { lock.lock_shared_unfair(); }) {
-                    lock.lock_shared_unfair();
-                    read();
-                    lock.unlock_shared();
+                on.lock.lock_shared();
+                on.look();
+                if constexpr (requires { on.lock.lock_shared_unfair(); }) {
+                    on.lock.lock_shared_unfair();
+                    on.look();
+                    on.lock.unlock_shared();
                 }
-                lock.unlock_shared();
+                on.lock.unlock_shared();
                 break;
             default:
-                lock.lock_shared();
-                read();
-                lock.unlock_shared();
+                on.read();
             }
         });
-        EXPECT_EQ(torn, 0u);
-        EXPECT_EQ(data.value(), written);
-        EXPECT_FALSE(lock.is_locked());
+        on.expect_all_whole();
     }
 }
 

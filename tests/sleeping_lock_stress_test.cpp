@@ -48,59 +48,39 @@ TYPED_TEST_SUITE(rw_stress, rw_locks);
 // token, for writing, and the threads with odd numbers cancel those of their left neighbours.
 TYPED_TEST(rw_stress, of_all_kinds) {
     for (const unsigned thread_count : {2u, 4u, 16u}) {
-        TypeParam lock;
-        payload data;
-        std::atomic<std::uint64_t> written{0};
-        std::atomic<std::uint64_t> torn{0};
+        rw_sections<TypeParam> on;
         std::vector<cancellations> cancelled(thread_count);
-        const auto write = [&] {
-            torn += data.advance() ? 0 : 1;
-            ++written;
-        };
-        const auto read = [&] { torn += data.is_whole() ? 0 : 1; };
         stress(thread_count, 4000, [&](unsigned i, unsigned n) {
             switch ((i + n) % 7) {
             case 0:
             case 1:
-                lock.lock();
-                write();
-                lock.unlock();
+                on.write();
                 break;
             case 2:
-                lock.lock();
-                write();
-                lock.downgrade();
-                read();
-                lock.unlock_shared();
+                on.lock.lock();
+                on.advance();
+                on.lock.downgrade();
+                on.look();
+                on.lock.unlock_shared();
                 break;
             case 3:
-                if (lock.try_lock()) {
-                    write();
-                    lock.unlock();
-                }
+                on.try_write();
                 break;
             case 4:
-                if (lock.try_lock_shared()) {
-                    read();
-                    lock.unlock_shared();
-                }
+                on.try_read();
                 break;
             case 5:
-                lock.lock_shared();
-                read();
-                lock.unlock_shared();
+                on.read();
                 break;
             default:
                 cancelled[i ^ 1].cancel(n);
-                if (lock.lock(cancelled[i].of(n))) {
-                    write();
-                    lock.unlock();
+                if (on.lock.lock(cancelled[i].of(n))) {
+                    on.advance();
+                    on.lock.unlock();
                 }
             }
         });
-        EXPECT_EQ(torn, 0u);
-        EXPECT_EQ(data.value(), written);
-        EXPECT_FALSE(lock.is_locked());
+        on.expect_all_whole();
     }
 }
 

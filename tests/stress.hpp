@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace holdfast {
 
@@ -48,5 +51,51 @@ inline void stress(unsigned thread_count, unsigned steps,
     for (std::thread& thread : threads)
         thread.join();
 }
+
+// A read-write lock, the data that it guards, and the sections that each test has with them.
+template <class Lock>
+struct rw_sections {
+    Lock lock;
+    payload data;
+    std::atomic<std::uint64_t> written{0};
+    std::atomic<std::uint64_t> torn{0};
+
+    // With the lock held, for writing and for reading.
+    void advance() {
+        torn += data.advance() ? 0 : 1;
+        ++written;
+    }
+    void look() { torn += data.is_whole() ? 0 : 1; }
+
+    void write() {
+        lock.lock();
+        advance();
+        lock.unlock();
+    }
+    void try_write() {
+        if (lock.try_lock()) {
+            advance();
+            lock.unlock();
+        }
+    }
+    void read() {
+        lock.lock_shared();
+        look();
+        lock.unlock_shared();
+    }
+    void try_read() {
+        if (lock.try_lock_shared()) {
+            look();
+            lock.unlock_shared();
+        }
+    }
+
+    // Once all threads have ended.
+    void expect_all_whole() const {
+        EXPECT_EQ(torn, 0u);
+        EXPECT_EQ(data.value(), written);
+        EXPECT_FALSE(lock.is_locked());
+    }
+};
 
 } // namespace holdfast

@@ -116,10 +116,8 @@ std::string full_name(const std::string& name, const std::vector<std::string>& k
         if (name == full || name == candidates.back())
             return full;
     }
-    const std::string mend = suggestion(name, candidates);
     throw usage_error(
-        fmt::format("there is no lock '{}'{}", printable(name),
-                    mend.empty() ? fmt::format("; there are: {}", fmt::join(candidates, ", ")) : mend));
+        fmt::format("there is no lock '{}'{}", printable(name), suggestion_or_all(name, candidates)));
 }
 
 // Powers of two up to the CPUs, and their number itself.
@@ -224,10 +222,8 @@ int run_benches(const options& o) {
         names.emplace_back(b.name);
     for (const std::string& name : o.benches) {
         if (std::find(names.begin(), names.end(), name) == names.end()) {
-            const std::string mend = suggestion(name, names);
             throw usage_error(
-                fmt::format("there is no bench '{}'{}", printable(name),
-                            mend.empty() ? fmt::format("; there are: {}", fmt::join(names, ", ")) : mend));
+                fmt::format("there is no bench '{}'{}", printable(name), suggestion_or_all(name, names)));
         }
     }
     check_writable(o.json);

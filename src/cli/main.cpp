@@ -45,10 +45,8 @@ int main(int argc, char** argv) {
         for (const auto& [name, act] : verbs)
             names.push_back(name);
         if (argc > 1 && argv[1][0] != '-' && std::find(names.begin(), names.end(), argv[1]) == names.end()) {
-            std::string mend = suggestion(argv[1], names);
-            if (mend.empty())
-                mend = fmt::format("; there are: {}", fmt::join(names, ", "));
-            return complain(fmt::format("there is no verb '{}'{}", printable(argv[1]), mend));
+            return complain(fmt::format("there is no verb '{}'{}", printable(argv[1]),
+                                        suggestion_or_all(argv[1], names)));
         }
         try {
             app.parse(argc, argv);

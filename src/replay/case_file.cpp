@@ -40,10 +40,7 @@ const Named* find_named(const std::vector<Named>& all, std::string_view name) {
 // Complains about a name under `key` that is not among the known.
 [[noreturn]] void unknown(const toml_reader& where, std::string_view key, std::string_view name,
                           const std::vector<std::string>& known) {
-    std::string mend = suggestion(name, known);
-    if (mend.empty())
-        mend = fmt::format("; there are: {}", fmt::join(known, ", "));
-    where.fail(key, fmt::format("there is no '{}'{}", printable(name), mend));
+    where.fail(key, fmt::format("there is no '{}'{}", printable(name), suggestion_or_all(name, known)));
 }
 
 double positive(const toml_reader& where, std::string_view key) {

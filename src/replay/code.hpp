@@ -8,6 +8,8 @@
 #pragma once
 
 #include <any>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -32,6 +34,11 @@ struct run_request {
 
     // A constant that the case's code declares; it is there, and within its bounds.
     double constant(std::string_view key) const { return constants.find(key)->second; }
+    // The same as a whole number, and as a duration if it counts units of so many nanoseconds.
+    std::uint32_t whole(std::string_view key) const { return static_cast<std::uint32_t>(constant(key)); }
+    std::chrono::nanoseconds duration(std::string_view key, double unit_ns = 1) const {
+        return std::chrono::nanoseconds(std::llround(constant(key) * unit_ns));
+    }
     // What a count of this run would be in the published one, going by a constant that both are proportional
     // to.
     double scaled_by(std::string_view key) const { return published.find(key)->second / constant(key); }

@@ -14,6 +14,7 @@
 #include <holdfast/pv_qspinlock.hpp>
 
 #include "replay/code.hpp"
+#include "replay/profile_shares.hpp"
 #include "sim/world.hpp"
 #include "workload/native_world.hpp"
 #include "workload/xfs/load.hpp"
@@ -26,54 +27,47 @@ namespace {
 template <class P>
 using spinlock = pv_qspinlock<P>;
 
-nanoseconds duration(const run_request& r, std::string_view key) {
-    return nanoseconds(std::llround(r.constant(key)));
-}
-std::uint32_t whole(const run_request& r, std::string_view key) {
-    return static_cast<std::uint32_t>(r.constant(key));
-}
-
 xfs::geometry geometry_of(const run_request& r) {
-    return {.groups = whole(r, "groups"),
-            .directories = whole(r, "threads") * whole(r, "directories"),
-            .files = whole(r, "files")};
+    return {.groups = r.whole("groups"),
+            .directories = r.whole("threads") * r.whole("directories"),
+            .files = r.whole("files")};
 }
 
 xfs::costs costs_of(const run_request& r) {
-    return {.lookup = duration(r, "lookup_ns"),
-            .read_inode = duration(r, "read_inode_ns"),
-            .begin = duration(r, "begin_ns"),
-            .find_buffer = duration(r, "find_buffer_ns"),
-            .remove_entry = duration(r, "remove_entry_ns"),
-            .unlinked_list = duration(r, "unlinked_list_ns"),
-            .back_link = duration(r, "back_link_ns"),
-            .free_inode = duration(r, "free_inode_ns"),
-            .evict = duration(r, "evict_ns"),
-            .change_mode = duration(r, "change_mode_ns"),
-            .jitter_percent = whole(r, "jitter_percent"),
-            .cluster_bytes = whole(r, "cluster_bytes"),
-            .device = {.latency = duration(r, "read_latency_ns"),
+    return {.lookup = r.duration("lookup_ns"),
+            .read_inode = r.duration("read_inode_ns"),
+            .begin = r.duration("begin_ns"),
+            .find_buffer = r.duration("find_buffer_ns"),
+            .remove_entry = r.duration("remove_entry_ns"),
+            .unlinked_list = r.duration("unlinked_list_ns"),
+            .back_link = r.duration("back_link_ns"),
+            .free_inode = r.duration("free_inode_ns"),
+            .evict = r.duration("evict_ns"),
+            .change_mode = r.duration("change_mode_ns"),
+            .jitter_percent = r.whole("jitter_percent"),
+            .cluster_bytes = r.whole("cluster_bytes"),
+            .device = {.latency = r.duration("read_latency_ns"),
                        .iops = static_cast<std::uint64_t>(r.constant("device_iops"))},
-            .reservation = whole(r, "reservation_bytes")};
+            .reservation = r.whole("reservation_bytes")};
 }
 
 xfs::log_parameters log_of(const run_request& r) {
     return {.bytes = static_cast<std::uint64_t>(r.constant("log_bytes")),
             .soft_limit = static_cast<std::uint64_t>(r.constant("soft_limit_bytes")),
-            .commit = duration(r, "commit_ns"),
-            .format = duration(r, "format_ns"),
-            .account = duration(r, "account_ns"),
-            .gather = duration(r, "gather_ns"),
-            .device = {.latency = duration(r, "log_latency_ns"),
+            .commit = r.duration("commit_ns"),
+            .format = r.duration("format_ns"),
+            .account = r.duration("account_ns"),
+            .gather = r.duration("gather_ns"),
+            .device = {.latency = r.duration("log_latency_ns"),
                        .bytes_per_second = static_cast<std::uint64_t>(r.constant("log_bytes_per_second"))}};
 }
 
 xfs::load_parameters load_of(const run_request& r, xfs::operation what, bool pressure) {
     return {.what = what,
-            .threads = whole(r, "threads"),
-            .user = duration(r, "user_ns"),
-            .interval = duration(r, "interval_ns"),
-            .pressure = pressure ? duration(r, "pressure_ns") : nanoseconds(0)};
+            .threads = r.whole("threads"),
+            .user = r.duration("user_ns"),
+            .interval = r.duration("interval_ns"),
+            .pressure = pressure ? r.duration("pressure_ns") : nanoseconds(0)};
 }
 
 // Files a second, so that `percent` of the intervals have fewer. The last interval is not full, and left out.
@@ -103,56 +97,17 @@ named_numbers metrics_of(const xfs::load_result& x, const run_request& r) {
     return m;
 }
 
-// Shares of a run's profile that lie under functions, themselves and what they call.
-class shares {
-public:
-    explicit shares(const sim::report& r) : profile_(r.profile) {
-        for (const sim::profile_node& node : profile_) {
-            cpu_ += static_cast<double>(node.user + node.system);
-            switches_ += static_cast<double>(node.switches_out);
-        }
-    }
-
-    // Of the CPU time that was not idle, in per cent: under `inner`, called by whatever from `outer`.
-    double of_cpu(std::string_view inner, std::string_view outer = {}) const {
-        double sum = 0;
-        for (std::size_t i = 0; i < profile_.size(); ++i)
-            sum += under(i, inner, outer) ? static_cast<double>(profile_[i].user + profile_[i].system) : 0;
-        return 100 * sum / cpu_;
-    }
-    // The same, of context switches.
-    double of_switches(std::string_view inner, std::string_view outer = {}) const {
-        double sum = 0;
-        for (std::size_t i = 0; i < profile_.size(); ++i)
-            sum += under(i, inner, outer) ? static_cast<double>(profile_[i].switches_out) : 0;
-        return 100 * sum / switches_;
-    }
-
-private:
-    bool under(std::size_t at, std::string_view inner, std::string_view outer) const {
-        for (; at != 0; at = profile_[at].parent) {
-            if (profile_[at].name == inner)
-                return outer.empty() || under(profile_[at].parent, outer, {});
-        }
-        return false;
-    }
-
-    const std::vector<sim::profile_node>& profile_;
-    double cpu_ = 0;
-    double switches_ = 0;
-};
-
 void add_shares(run_result& result) {
     named_numbers& m = result.metrics;
-    const shares of(result.report);
-    m["share.commit"] = of.of_cpu("xlog_cil_commit");
-    m["share.commit_spinlock"] = of.of_cpu("_raw_spin_lock", "xlog_cil_commit");
-    m["share.remove"] = of.of_cpu("xfs_remove");
-    m["share.worker"] = of.of_cpu("xfs_inodegc_worker");
-    m["switches.buffer"] = of.of_switches("xfs_buf_read_map");
-    m["switches.agi"] = of.of_switches("xfs_buf_read_map", "xfs_read_agi");
-    m["switches.inode_cluster"] = of.of_switches("xfs_buf_read_map", "xfs_imap_to_bp");
-    m["switches.throttled"] = of.of_switches("xfs_inodegc_queue");
+    const profile_shares shares(result.report);
+    m["share.commit"] = shares.under("xlog_cil_commit");
+    m["share.commit_spinlock"] = shares.under("_raw_spin_lock", "xlog_cil_commit");
+    m["share.remove"] = shares.under("xfs_remove");
+    m["share.worker"] = shares.under("xfs_inodegc_worker");
+    m["switches.buffer"] = shares.switches_under("xfs_buf_read_map");
+    m["switches.agi"] = shares.switches_under("xfs_buf_read_map", "xfs_read_agi");
+    m["switches.inode_cluster"] = shares.switches_under("xfs_buf_read_map", "xfs_imap_to_bp");
+    m["switches.throttled"] = shares.switches_under("xfs_inodegc_queue");
     m["switches/s"] = static_cast<double>(result.report.context_switches) * 1e12 /
                       static_cast<double>(result.report.elapsed);
 }
@@ -163,7 +118,7 @@ xfs::load_result run_in(const run_request& r, const xfs::settings& s, const xfs:
 }
 
 run_result run_load(const run_request& r, xfs::settings s, xfs::operation what, bool pressure) {
-    s.gc.throttle_above = s.gc.throttle_above != 0 ? s.gc.throttle_above : whole(r, "backlog");
+    s.gc.throttle_above = s.gc.throttle_above != 0 ? s.gc.throttle_above : r.whole("backlog");
     const xfs::load_parameters p = load_of(r, what, pressure);
     run_result result;
     xfs::load_result done;

@@ -71,10 +71,8 @@ std::vector<std::string> texts_of(const std::array<word<T>, N>& words) {
 
 [[noreturn]] void unknown(const toml_reader& where, std::string_view key, std::string_view kind,
                           std::string_view name, const std::vector<std::string>& known) {
-    std::string mend = suggestion(name, known);
-    if (mend.empty())
-        mend = fmt::format("; there are: {}", fmt::join(known, ", "));
-    where.fail(key, fmt::format("there is no {} '{}'{}", kind, printable(name), mend));
+    where.fail(key,
+               fmt::format("there is no {} '{}'{}", kind, printable(name), suggestion_or_all(name, known)));
 }
 
 // The meaning of the word under `key`, one of a `kind`.

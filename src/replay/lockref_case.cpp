@@ -28,17 +28,13 @@ constexpr lockref_policy cas_pause_policy{.failure_pauses = 1,
                                           .retry_limit = std::numeric_limits<std::uint32_t>::max()};
 
 path_walk_parameters parameters_of(const run_request& r) {
-    const auto whole = [&](std::string_view key) { return static_cast<std::uint32_t>(r.constant(key)); };
-    const auto duration = [&](std::string_view key, double unit_ns) {
-        return nanoseconds(std::llround(r.constant(key) * unit_ns));
-    };
-    return {.threads = whole("threads"),
-            .duration = duration("seconds", 1e9),
-            .work_before = duration("work_before_ns", 1),
-            .work_after = duration("work_after_ns", 1),
-            .jitter_percent = whole("jitter_percent"),
-            .name_near_percent = whole("name_near_percent"),
-            .chain_depth = whole("chain_depth"),
+    return {.threads = r.whole("threads"),
+            .duration = r.duration("seconds", 1e9),
+            .work_before = r.duration("work_before_ns"),
+            .work_after = r.duration("work_after_ns"),
+            .jitter_percent = r.whole("jitter_percent"),
+            .name_near_percent = r.whole("name_near_percent"),
+            .chain_depth = r.whole("chain_depth"),
             .pinned = false};
 }
 

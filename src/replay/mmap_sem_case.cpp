@@ -25,37 +25,35 @@ namespace holdfast::replay {
 namespace {
 
 repair_parameters parameters_of(const run_request& r, bool strided) {
-    const auto whole = [&](std::string_view key) { return static_cast<std::uint32_t>(r.constant(key)); };
-    const auto duration = [&](std::string_view key) { return nanoseconds(std::llround(r.constant(key))); };
-    const std::uint32_t buffers = whole("buffers");
-    const auto part = [&](std::string_view key) { return std::max(1u, buffers * whole(key) / 100); };
-    return {.groups = whole("groups"),
-            .stride = strided ? whole("stride") : 0,
-            .scanners = whole("scanners"),
-            .readers = whole("readers"),
+    const std::uint32_t buffers = r.whole("buffers");
+    const auto part = [&](std::string_view key) { return std::max(1u, buffers * r.whole(key) / 100); };
+    return {.groups = r.whole("groups"),
+            .stride = strided ? r.whole("stride") : 0,
+            .scanners = r.whole("scanners"),
+            .readers = r.whole("readers"),
             .headers = part("headers_percent"),
             .buffers = buffers,
             .start_reading = part("start_percent"),
             .read_ahead = part("read_ahead_percent"),
-            .buffers_per_read = whole("buffers_per_read"),
-            .buffer_pages = whole("buffer_pages"),
-            .record_percent = whole("record_percent"),
-            .memory = {.syscall = duration("syscall_ns"),
-                       .mprotect = duration("mprotect_ns"),
-                       .trap = duration("trap_ns"),
-                       .fault = duration("fault_ns"),
-                       .shootdown_percent = whole("shootdown_percent")},
-            .storage = {.latency = duration("read_latency_ns"),
+            .buffers_per_read = r.whole("buffers_per_read"),
+            .buffer_pages = r.whole("buffer_pages"),
+            .record_percent = r.whole("record_percent"),
+            .memory = {.syscall = r.duration("syscall_ns"),
+                       .mprotect = r.duration("mprotect_ns"),
+                       .trap = r.duration("trap_ns"),
+                       .fault = r.duration("fault_ns"),
+                       .shootdown_percent = r.whole("shootdown_percent")},
+            .storage = {.latency = r.duration("read_latency_ns"),
                         .iops = static_cast<std::uint64_t>(r.constant("device_iops"))},
-            .submit = duration("submit_ns"),
-            .queueing = duration("queueing_ns"),
-            .parsing = duration("parsing_ns"),
-            .processing = duration("processing_ns"),
-            .duplicates_alone = duration("duplicates_alone_ns"),
-            .duplicates = duration("duplicates_ns"),
-            .rebuilding = duration("rebuilding_ns"),
-            .directories = duration("directories_ns"),
-            .jitter_percent = whole("jitter_percent")};
+            .submit = r.duration("submit_ns"),
+            .queueing = r.duration("queueing_ns"),
+            .parsing = r.duration("parsing_ns"),
+            .processing = r.duration("processing_ns"),
+            .duplicates_alone = r.duration("duplicates_alone_ns"),
+            .duplicates = r.duration("duplicates_ns"),
+            .rebuilding = r.duration("rebuilding_ns"),
+            .directories = r.duration("directories_ns"),
+            .jitter_percent = r.whole("jitter_percent")};
 }
 
 // Real memory for a native run: one reservation, from which buffers are taken in turn.

@@ -24,26 +24,24 @@ namespace holdfast::replay {
 namespace {
 
 multi_user_parameters parameters_of(const run_request& r) {
-    const auto whole = [&](std::string_view key) { return static_cast<std::uint32_t>(r.constant(key)); };
-    const auto duration = [&](std::string_view key) { return nanoseconds(std::llround(r.constant(key))); };
-    return {.users = whole("users"),
-            .jobs = whole("jobs"),
+    return {.users = r.whole("users"),
+            .jobs = r.whole("jobs"),
             .size = r.constant("size_percent") / 100,
             .work = r.constant("work_percent") / 100,
             .hold = r.constant("hold_percent") / 100,
-            .jitter_percent = whole("jitter_percent"),
-            .kernel = {.roots = whole("roots"),
-                       .mappings = whole("mappings"),
-                       .files = whole("files"),
-                       .directories = whole("directories"),
-                       .dentries = whole("dentries"),
-                       .journals = whole("journals"),
-                       .memory_nodes = whole("memory_nodes"),
-                       .pagevec = whole("pagevec"),
-                       .page_fault = duration("page_fault_ns"),
-                       .page_release = duration("page_release_ns"),
-                       .page_listed = duration("page_listed_ns"),
-                       .disk = {.latency = duration("disk_latency_ns"),
+            .jitter_percent = r.whole("jitter_percent"),
+            .kernel = {.roots = r.whole("roots"),
+                       .mappings = r.whole("mappings"),
+                       .files = r.whole("files"),
+                       .directories = r.whole("directories"),
+                       .dentries = r.whole("dentries"),
+                       .journals = r.whole("journals"),
+                       .memory_nodes = r.whole("memory_nodes"),
+                       .pagevec = r.whole("pagevec"),
+                       .page_fault = r.duration("page_fault_ns"),
+                       .page_release = r.duration("page_release_ns"),
+                       .page_listed = r.duration("page_listed_ns"),
+                       .disk = {.latency = r.duration("disk_latency_ns"),
                                 .iops = static_cast<std::uint64_t>(r.constant("disk_iops"))}}};
 }
 

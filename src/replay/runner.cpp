@@ -183,10 +183,8 @@ case_plan plan_case(const case_description& c, const plan_options& options) {
         for (const experiment_description& e : c.experiments)
             known.push_back(e.name);
         if (std::find(known.begin(), known.end(), name) == known.end()) {
-            std::string mend = suggestion(name, known);
-            if (mend.empty())
-                mend = fmt::format("; there are: {}", fmt::join(known, ", "));
-            throw file_error(fmt::format("{}: has no experiment '{}'{}", c.name, printable(name), mend));
+            throw file_error(fmt::format("{}: has no experiment '{}'{}", c.name, printable(name),
+                                         suggestion_or_all(name, known)));
         }
     }
     case_plan plan{&c, options, {}};

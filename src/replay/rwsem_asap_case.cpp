@@ -33,31 +33,26 @@ namespace holdfast::replay {
 
 namespace {
 
-nanoseconds duration(const run_request& r, std::string_view key, double unit_ns = 1) {
-    return nanoseconds(std::llround(r.constant(key) * unit_ns));
-}
-
 file_io_parameters parameters_of(const run_request& r) {
-    const auto whole = [&](std::string_view key) { return static_cast<std::uint32_t>(r.constant(key)); };
     constexpr double second = 1e9;
-    return {.threads = whole("threads"),
-            .queue_depth = whole("queue_depth"),
-            .blocks = whole("file_blocks"),
-            .read_percent = whole("read_percent"),
-            .warm_up = duration(r, "warm_up_seconds", second),
-            .duration = duration(r, "seconds", second),
-            .writers_alone = whole("writers_alone") != 0,
-            .cached = whole("cached") != 0,
-            .stamp_each_write = whole("stamp_each_write") != 0,
-            .tick = duration(r, "tick_ns"),
-            .allocate_percent = whole("allocate_percent"),
-            .entry = duration(r, "entry_ns"),
-            .reserve = duration(r, "reserve_ns"),
-            .stamp = duration(r, "stamp_ns"),
-            .allocate = duration(r, "allocate_ns"),
-            .map = duration(r, "map_ns"),
-            .user = duration(r, "user_ns"),
-            .jitter_percent = whole("jitter_percent")};
+    return {.threads = r.whole("threads"),
+            .queue_depth = r.whole("queue_depth"),
+            .blocks = r.whole("file_blocks"),
+            .read_percent = r.whole("read_percent"),
+            .warm_up = r.duration("warm_up_seconds", second),
+            .duration = r.duration("seconds", second),
+            .writers_alone = r.whole("writers_alone") != 0,
+            .cached = r.whole("cached") != 0,
+            .stamp_each_write = r.whole("stamp_each_write") != 0,
+            .tick = r.duration("tick_ns"),
+            .allocate_percent = r.whole("allocate_percent"),
+            .entry = r.duration("entry_ns"),
+            .reserve = r.duration("reserve_ns"),
+            .stamp = r.duration("stamp_ns"),
+            .allocate = r.duration("allocate_ns"),
+            .map = r.duration("map_ns"),
+            .user = r.duration("user_ns"),
+            .jitter_percent = r.whole("jitter_percent")};
 }
 
 file_costs costs_of(const run_request& r) {
@@ -65,8 +60,8 @@ file_costs costs_of(const run_request& r) {
     return {.block_bytes = whole("block_bytes"),
             .copy_bytes_per_second = whole("copy_bytes_per_second"),
             .memory_bytes_per_second = whole("memory_bytes_per_second"),
-            .submit = duration(r, "submit_ns"),
-            .device = {.latency = duration(r, "device_latency_ns"),
+            .submit = r.duration("submit_ns"),
+            .device = {.latency = r.duration("device_latency_ns"),
                        .iops = whole("device_iops"),
                        .bytes_per_second = whole("device_bytes_per_second")}};
 }

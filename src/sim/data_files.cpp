@@ -120,6 +120,11 @@ std::string suggestion(std::string_view name, std::span<const std::string> candi
     return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
 }
 
+std::string suggestion_or_all(std::string_view name, std::span<const std::string> candidates) {
+    const std::string mend = suggestion(name, candidates);
+    return mend.empty() ? fmt::format("; there are: {}", fmt::join(candidates, ", ")) : mend;
+}
+
 fs::path data_file(std::string_view folder, std::string_view name) {
     if (name.find('/') != std::string_view::npos || name.ends_with(".toml"))
         return name;
@@ -135,10 +140,8 @@ fs::path data_file(std::string_view folder, std::string_view name) {
             fmt::format("{}/{}.toml: no such folder of data; set HOLDFAST_DATA to the folder that has {}/",
                         folder, printable(name), folder));
     }
-    std::string mend = suggestion(name, known);
-    if (mend.empty())
-        mend = fmt::format("; there are: {}", fmt::join(known, ", "));
-    throw file_error(fmt::format("{}/{}.toml: no such file{}", folder, printable(name), mend));
+    throw file_error(
+        fmt::format("{}/{}.toml: no such file{}", folder, printable(name), suggestion_or_all(name, known)));
 }
 
 std::vector<std::string> data_names(std::string_view folder) {

@@ -34,6 +34,9 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 // "; did you mean 'x'?" for the nearest candidate, or "" if none is near.
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
+// The same; if none is alike, a list of all: "; there are: a, b".
+std::string suggestion_or_all(std::string_view name, std::span<const std::string> candidates);
+
 // The file of that name in a data folder ("machines"), without its ".toml"; or, if `name` has a slash in it
 // or ends in .toml, the file of that path. Throws file_error, naming the nearest, if there is none.
 std::filesystem::path data_file(std::string_view folder, std::string_view name);

@@ -223,18 +223,10 @@ private:
             for_each(s, u, p_.kernel.mappings, [&](std::size_t i) { take_root(u, p, s, i); });
             break;
         case step::lock::i_mmap:
-            for_each(s, u, kernel_.files.size(), [&](std::size_t i) {
-                kernel_.files[i]->lock();
-                hold(u, p, s);
-                kernel_.files[i]->unlock();
-            });
+            take_mutexes(u, p, s, kernel_.files);
             break;
         case step::lock::directory:
-            for_each(s, u, kernel_.directories.size(), [&](std::size_t i) {
-                kernel_.directories[i]->lock();
-                hold(u, p, s);
-                kernel_.directories[i]->unlock();
-            });
+            take_mutexes(u, p, s, kernel_.directories);
             break;
         case step::lock::dentry:
             for_each(s, u, kernel_.dentries.size(), [&](std::size_t i) { take_dentry(u, p, s, i); });
@@ -265,6 +257,15 @@ private:
         compute(s.duration, p_.hold, cpu_mode::system);
         for (const step& each : s.inside)
             repeat(u, p, each, count(each.times, draw()), 1, p_.hold);
+    }
+
+    void take_mutexes(user& u, process& p, const step& s,
+                      const std::vector<typename kernel::mutex*>& mutexes) {
+        for_each(s, u, mutexes.size(), [&](std::size_t i) {
+            mutexes[i]->lock();
+            hold(u, p, s);
+            mutexes[i]->unlock();
+        });
     }
 
     void take_dentry(user& u, process& p, const step& s, std::size_t number) {
