@@ -117,6 +117,28 @@ TEST_F(record, finds_the_lock_that_holds_a_program_back) {
         << folded.out;
 }
 
+TEST_F(record, a_library_that_takes_the_place_of_another_has_its_own_names) {
+    const outcome run =
+        holdfast_run(fmt::format("record -o r -- {} {} work_in_one {} work_in_two", program("reload"),
+                                 program("plugin_one.so"), program("plugin_two.so")));
+    ASSERT_EQ(run.status, 0) << run.error;
+    ASSERT_EQ(run.out, "same\n") << "the second library was loaded elsewhere: this test shows nothing";
+    const json r = report("r");
+    for (const std::string name : {"one", "two"}) {
+        SCOPED_TRACE(name);
+        bool found = false;
+        for (const json& lock : r["locks"]) {
+            if (lock["lock"] != fmt::format("plugin_{0}.so`lock_of_{0}", name))
+                continue;
+            found = true;
+            EXPECT_EQ(lock["acquisitions"], 2);
+            for (const json& site : lock["sites"])
+                EXPECT_EQ(site["stack"][0]["function"], "work_in_" + name);
+        }
+        EXPECT_TRUE(found) << r["locks"].dump(1);
+    }
+}
+
 TEST_F(record, says_so_if_locks_are_not_the_problem) {
     ASSERT_EQ(holdfast_run("record -o quiet.holdfast -- " + program("planted") + " quiet").status, 0);
     const json r = report("quiet.holdfast");

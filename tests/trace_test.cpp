@@ -48,11 +48,20 @@ protected:
         const std::uint32_t stack = w.stack(frames, 3, fresh);
         const std::uint32_t lock = w.add_lock(0x5000, lock_kind::rwlock, stack, true);
         w.lock(lock).acquisitions.store(7);
+        w.lock(lock).longest_monopoly.store(3);
         add_wait(w.lock(lock).shared, 1'500);
+        add_hold(w.lock(lock).alone_holds, 70);
         const std::uint32_t thread = w.add_thread(42, "worker", 2'000);
         w.thread(thread).end_ns.store(9'000);
-        w.sample(site_role::wait, lock, stack, 0x1400, 4, 100, 0);
-        w.sample(site_role::wait, lock, stack, 0x1400, 1, 300, 0);
+        w.thread(thread).acquisitions.store(8);
+        site_sample sample{site_role::wait, lock, stack, stack, 0x1400, 4, 100, 10, 2};
+        w.sample(sample);
+        sample.period = 1;
+        sample.ns = 300;
+        w.sample(sample);
+        sample.holder = 0;
+        w.sample(sample);
+        w.head().begin_ns.store(1'500);
         w.head().end_ns.store(10'000);
     }
 
@@ -70,6 +79,8 @@ TEST_F(trace, reads_what_was_written) {
     fill(w);
     const recording r = read(file_);
     EXPECT_EQ(r.program, "/bin/program");
+    EXPECT_TRUE(r.begun);
+    EXPECT_EQ(r.start_ns, 1'500u);
     EXPECT_TRUE(r.ended);
     EXPECT_FALSE(r.cut);
     ASSERT_EQ(r.modules.size(), 1u);
@@ -80,14 +91,44 @@ TEST_F(trace, reads_what_was_written) {
     EXPECT_EQ(r.locks[1].acquisitions, 7u);
     EXPECT_EQ(r.locks[1].shared.waits, 1u);
     EXPECT_EQ(r.locks[1].shared.histogram[10], 1u);
-    EXPECT_EQ(r.stacks.at(r.locks[1].stack), (std::vector<std::uint64_t>{0x1100, 0x1200, 0x1300}));
+    EXPECT_EQ(r.locks[1].longest_monopoly, 3u);
+    EXPECT_EQ(r.locks[1].alone_holds.longest_ns, 70u);
+    EXPECT_EQ(r.stacks.at(r.locks[1].stack).frames, (std::vector<std::uint64_t>{0x1100, 0x1200, 0x1300}));
     ASSERT_EQ(r.threads.size(), 1u);
     EXPECT_EQ(r.threads[0].name, "worker");
-    ASSERT_EQ(r.sites.size(), 1u);
+    EXPECT_EQ(r.threads[0].acquisitions, 8u);
+    ASSERT_EQ(r.sites.size(), 2u); // by holder
+    EXPECT_EQ(r.sites[0].holder, r.sites[0].stack);
+    EXPECT_EQ(r.sites[1].holder, 0u);
+    EXPECT_EQ(r.sites[1].samples, 1u);
+    EXPECT_EQ(r.sites[0].spun_ns, 50u);
+    EXPECT_EQ(r.sites[0].waiters, 10u);
     EXPECT_EQ(r.sites[0].samples, 2u);
     EXPECT_EQ(r.sites[0].count, 5u);
     EXPECT_EQ(r.sites[0].ns, 700u);
     EXPECT_EQ(r.sites[0].longest_ns, 300u);
+}
+
+TEST_F(trace, a_stack_is_of_the_generation_in_which_it_was_taken) {
+    writer w = open();
+    w.add_module(0x1000, 0x9000, nullptr, 0, "/lib/a.so");
+    const std::uint64_t frames[] = {0x1100};
+    bool fresh = false;
+    const std::uint32_t before = w.stack(frames, 1, fresh);
+    w.module(1).end_generation.store(2);
+    w.head().generation.store(2);
+    w.add_module(0x1000, 0x5000, nullptr, 0, "/lib/b.so");
+    const std::uint32_t after = w.stack(frames, 1, fresh);
+    EXPECT_NE(before, after);
+    const recording r = read(file_);
+    const auto file_of = [&r](std::uint32_t stack) {
+        std::string files;
+        for (const module_read& m : r.modules)
+            files += m.has(0x1100, r.stacks.at(stack).generation) ? m.path : "";
+        return files;
+    };
+    EXPECT_EQ(file_of(before), "/lib/a.so");
+    EXPECT_EQ(file_of(after), "/lib/b.so");
 }
 
 TEST_F(trace, equal_stacks_are_one_in_all_threads) {
@@ -100,7 +141,10 @@ TEST_F(trace, equal_stacks_are_one_in_all_threads) {
                 const std::uint64_t frames[] = {i % 100, 7};
                 bool fresh = false;
                 const std::uint32_t stack = w.stack(frames, 2, fresh);
-                w.sample(site_role::release, 0, stack, 0, 1, 1, 2);
+                site_sample sample;
+                sample.role = site_role::release;
+                sample.stack = stack;
+                w.sample(sample);
             }
         });
     }
@@ -143,9 +187,10 @@ TEST_F(trace, what_is_no_recording_is_said_to_be_none) {
 std::uint64_t walk(const recording& r) {
     std::uint64_t sum = 0;
     for (const site_read& site : r.sites)
-        sum += r.locks.at(site.lock).address + r.stacks.at(site.stack).size();
+        sum += r.locks.at(site.lock).address + r.stacks.at(site.stack).frames.size() +
+               r.stacks.at(site.holder).frames.size();
     for (const lock_read& lock : r.locks)
-        sum += r.stacks.at(lock.stack).size();
+        sum += r.stacks.at(lock.stack).frames.size();
     return sum;
 }
 

@@ -84,39 +84,75 @@ int taken(control& c, const volatile void* lock, lock_kind kind, side how, const
     return 0;
 }
 
-// Out of line, so that the way without contention saves no registers for it.
+// Out of line, so that the way without contention saves no registers for it. `stack` is the caller's, if it was taken.
 template <class Wait>
 [[gnu::noinline, gnu::cold]] int take_after_wait(control& c, const volatile void* lock, lock_kind kind,
-                                                 side how, const void* pc, int late, Wait wait_for_it) {
+                                                 side how, const void* pc, int late, std::uint32_t stack,
+                                                 Wait wait_for_it) {
     const std::uint32_t number = lock_number(c, lock, kind, pc);
-    const wait w = begin_wait(c, number, pc);
+    const wait w = begin_wait(c, number, stack, pc);
     const int result = wait_for_it();
-    end_wait(c, number, w, how,
-             result == 0      ? outcome::held
-             : result == late ? outcome::timed_out
-                              : outcome::refused,
-             pc);
-    return result == 0 ? taken(c, lock, kind, how, pc) : result;
+    const std::uint32_t waiter = end_wait(c, number, w, how,
+                                          result == 0      ? outcome::held
+                                          : result == late ? outcome::timed_out
+                                                           : outcome::refused,
+                                          pc);
+    if (result != 0) {
+        self.acquisitions.take_back();
+        return result;
+    }
+    taken(c, lock, kind, how, pc);
+    if (waiter != 0)
+        watch_hold(c, number, how, waiter, stack != 0);
+    return 0;
+}
+
+// An acquisition whose stack is taken before the lock is tried, so that its holding gets no longer.
+template <class Try, class Wait>
+[[gnu::noinline, gnu::cold]] int take_sampled(control& c, const volatile void* lock, lock_kind kind, side how,
+                                              const void* pc, int busy, int late, Try try_it,
+                                              Wait wait_for_it) {
+    const std::uint32_t stack = sampled_acquisition(c, pc);
+    const int result = try_it();
+    if (result == busy)
+        return take_after_wait(c, lock, kind, how, pc, late, stack, wait_for_it);
+    if (result != 0) {
+        self.acquisitions.take_back();
+        return result;
+    }
+    taken(c, lock, kind, how, pc);
+    watch_hold(c, lock_number(c, lock, kind, pc), how, stack, true);
+    return 0;
 }
 
 // Tries, and waits if it must. `busy` and `late` are what the functions answer then.
 template <class Try, class Wait>
 [[gnu::always_inline]] inline int take(control& c, const volatile void* lock, lock_kind kind, side how,
                                        const void* pc, int busy, int late, Try try_it, Wait wait_for_it) {
+    if (self.acquisitions.due()) [[unlikely]]
+        return take_sampled(c, lock, kind, how, pc, busy, late, try_it, wait_for_it);
     const int result = try_it();
     if (result == 0) [[likely]]
         return taken(c, lock, kind, how, pc);
     if (result == busy)
-        return take_after_wait(c, lock, kind, how, pc, late, wait_for_it);
+        return take_after_wait(c, lock, kind, how, pc, late, 0, wait_for_it);
+    self.acquisitions.take_back();
     return result;
 }
 
 template <class Try>
 int try_once(control& c, const volatile void* lock, lock_kind kind, side how, const void* pc, int busy,
              Try try_it) {
+    const bool sampled = self.acquisitions.due();
+    const std::uint32_t stack = sampled ? sampled_acquisition(c, pc) : 0;
     const int result = try_it();
-    if (result == 0)
-        return taken(c, lock, kind, how, pc);
+    if (result == 0) {
+        taken(c, lock, kind, how, pc);
+        if (sampled)
+            watch_hold(c, lock_number(c, lock, kind, pc), how, stack, true);
+        return 0;
+    }
+    self.acquisitions.take_back();
     if (result == busy)
         failed_try(c, lock_number(c, lock, kind, pc), how);
     return result;
@@ -131,10 +167,10 @@ template <class Unlock>
 }
 
 template <class Unlock>
-[[gnu::always_inline]] inline int let_go(control& c, const volatile void* lock, lock_kind kind,
+[[gnu::always_inline]] inline int let_go(control& c, const volatile void* lock, lock_kind kind, side how,
                                          const void* pc, Unlock unlock) {
     const std::uint32_t number = lock_number(c, lock, kind, pc);
-    if (releasing(c, number, pc)) [[unlikely]]
+    if (releasing(c, number, how, pc)) [[unlikely]]
         return let_go_to_others(c, number, pc, unlock);
     return unlock();
 }
@@ -147,8 +183,8 @@ int await(control& c, const void* condition, const pthread_mutex_t* mutex, const
     const bool alone = left_alone(c, mutex);
     const std::uint32_t held = alone ? 0 : lock_number(c, mutex, kind_of(mutex), pc);
     if (!alone)
-        releasing(c, held, pc);
-    const wait w = begin_condition(c, pc);
+        releasing(c, held, side::alone, pc);
+    const wait w = begin_condition(c, number, pc);
     const int result = wait_for_it();
     // The wait may have ended in a child, or on a thread that was known anew.
     control* const after = may_record();
@@ -162,7 +198,7 @@ int await(control& c, const void* condition, const pthread_mutex_t* mutex, const
 
 template <class Signal>
 int tell(control& c, const void* condition, const void* pc, Signal signal) {
-    c.out.lock(lock_number(c, condition, lock_kind::condition, pc)).acquisitions.fetch_add(1, relaxed);
+    signalling(c, lock_number(c, condition, lock_kind::condition, pc));
     return signal();
 }
 
@@ -223,7 +259,8 @@ HOLDFAST_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, mutex))
         return real.mutex_unlock(mutex);
-    return let_go(*c, mutex, kind_of(mutex), HOLDFAST_CALLER, [=] { return real.mutex_unlock(mutex); });
+    return let_go(*c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER,
+                  [=] { return real.mutex_unlock(mutex); });
 }
 
 HOLDFAST_EXPORT int mtx_init(mtx_t* mutex, int type) {
@@ -264,7 +301,7 @@ HOLDFAST_EXPORT int mtx_unlock(mtx_t* mutex) {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, as_mutex(mutex)))
         return real.mtx_unlock(mutex);
-    return let_go(*c, mutex, kind_of(as_mutex(mutex)), HOLDFAST_CALLER,
+    return let_go(*c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER,
                   [=] { return real.mtx_unlock(mutex); });
 }
 
@@ -357,7 +394,10 @@ HOLDFAST_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, lock))
         return real.rwlock_unlock(lock);
-    return let_go(*c, lock, lock_kind::rwlock, HOLDFAST_CALLER, [=] { return real.rwlock_unlock(lock); });
+    // A writer's number stands there for as long as it holds the lock.
+    const side how = lock->__data.__cur_writer != 0 ? side::alone : side::shared;
+    return let_go(*c, lock, lock_kind::rwlock, how, HOLDFAST_CALLER,
+                  [=] { return real.rwlock_unlock(lock); });
 }
 
 // ---- Spinlocks ----
@@ -391,7 +431,8 @@ HOLDFAST_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr)
         return real.spin_unlock(lock);
-    return let_go(*c, lock, lock_kind::spin, HOLDFAST_CALLER, [=] { return real.spin_unlock(lock); });
+    return let_go(*c, lock, lock_kind::spin, side::alone, HOLDFAST_CALLER,
+                  [=] { return real.spin_unlock(lock); });
 }
 
 // ---- Conditions: waits are points of cancellation, so these may be unwound ----
@@ -472,4 +513,15 @@ HOLDFAST_EXPORT int cnd_broadcast(cnd_t* condition) {
     if (c == nullptr)
         return real.cnd_broadcast(condition);
     return tell(*c, condition, HOLDFAST_CALLER, [=] { return real.cnd_broadcast(condition); });
+}
+
+// ---- Libraries that go ----
+
+HOLDFAST_EXPORT int dlclose(void* library) noexcept {
+    may_record(); // finds the real one
+    const int result = real.dlclose(library);
+    // Its destructors may have done anything.
+    if (control* const after = may_record(); after != nullptr)
+        files_may_be_gone(*after);
+    return result;
 }

@@ -68,6 +68,7 @@ void find_real_functions() {
     find(real.cnd_timedwait, "cnd_timedwait");
     find(real.cnd_signal, "cnd_signal");
     find(real.cnd_broadcast, "cnd_broadcast");
+    find(real.dlclose, "dlclose");
     found.store(true, std::memory_order_release);
 }
 

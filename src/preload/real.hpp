@@ -48,6 +48,7 @@ struct real_functions {
     int (*cnd_timedwait)(cnd_t*, mtx_t*, const timespec*);
     int (*cnd_signal)(cnd_t*);
     int (*cnd_broadcast)(cnd_t*);
+    int (*dlclose)(void*);
 };
 
 // Valid after find_real_functions().

@@ -25,9 +25,22 @@ namespace {
 constexpr std::uint64_t sample_gap_ns = 1'000'000;
 constexpr std::uint32_t longest_period = 4'096;
 constexpr std::uint32_t longest_probe = 64;
+constexpr std::uint64_t forgotten =
+    ~std::uint64_t{0};                       // a slot of the index whose lock is gone; no address is that
 constexpr std::uint32_t frames_of_ours = 12; // at most, above the caller's
 
 constinit control before_start{};
+
+std::uint64_t time_of(clockid_t clock) {
+    timespec t{};
+    clock_gettime(clock, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// CPU time of this thread.
+std::uint64_t cpu_ns() {
+    return time_of(CLOCK_THREAD_CPUTIME_ID);
+}
 
 // ---- Stacks ----
 
@@ -49,17 +62,39 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
     return w.depth < trace::deepest_stack ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
+// Locks in files that ended with this generation: what comes to their addresses is another lock.
+void forget_locks(control& c, std::uint32_t generation) {
+    for (std::uint64_t i = 0; i <= c.index_mask; ++i) {
+        std::uint64_t there = c.index[i].load(relaxed);
+        if (there != 0 && there != forgotten &&
+            gone_with(c.out, (there >> trace::lock_number_bits) << 2, generation))
+            c.index[i].compare_exchange_strong(there, forgotten, relaxed);
+    }
+}
+
+// Brings the recorded files up to date. Whether it did: one thread does so at a time.
+bool refreshed(control& c) {
+    // Acquire, with the release below: each leaves the list as a whole to the next.
+    if (c.reading_modules.exchange(true, std::memory_order_acquire))
+        return false;
+    const std::uint32_t generation = c.out.head().generation.load(relaxed);
+    refresh_modules(c.out);
+    const std::uint32_t now = c.out.head().generation.load(relaxed);
+    if (now != generation)
+        forget_locks(c, now);
+    c.reading_modules.store(false, std::memory_order_release);
+    return true;
+}
+
 std::uint32_t written_stack(control& c, const std::uint64_t* frames, std::uint32_t depth) {
     bool fresh = false;
+    const std::uint32_t generation = c.out.head().generation.load(relaxed);
     const std::uint32_t stack = c.out.stack(frames, depth, fresh);
     const auto is_covered = [&](std::uint64_t pc) { return covered(c.out, pc); };
-    // Acquire, with the release below: one reads at a time, and leaves the list as a whole to the next.
-    if (fresh && !std::all_of(frames, frames + depth, is_covered) &&
-        !c.reading_modules.exchange(true, std::memory_order_acquire)) {
-        add_modules(c.out);
-        c.reading_modules.store(false, std::memory_order_release);
-    }
-    return stack;
+    if (!fresh || std::all_of(frames, frames + depth, is_covered) || !refreshed(c) ||
+        c.out.head().generation.load(relaxed) == generation)
+        return stack;
+    return c.out.stack(frames, depth, fresh); // in the generation that has just begun
 }
 
 // The stack from the caller at `pc` on, by the unwind tables that every Debian program has: our own copy of libgcc's
@@ -96,6 +131,12 @@ int open_file(trace::writer& out, const char* file, bool root, std::uint64_t byt
     return error;
 }
 
+// Writes down those since the last time.
+void count_acquisitions(control& c, std::uint64_t now) {
+    trace::u64& acquisitions = c.out.thread(self.number).acquisitions;
+    acquisitions.store(acquisitions.load(relaxed) + self.acquisitions.sampled(now), relaxed);
+}
+
 pthread_key_t thread_end_key;
 std::atomic<bool> has_key = false;
 
@@ -105,6 +146,7 @@ void note_thread_end(void*) {
         return;
     const bookkeeping inside_here;
     trace::thread_entry& thread = c->out.thread(self.number);
+    count_acquisitions(*c, now_ns());
     prctl(PR_GET_NAME, thread.name);
     thread.end_ns.store(now_ns(), relaxed);
 }
@@ -135,7 +177,8 @@ bool start(control& c) {
     c.index = static_cast<std::atomic<std::uint64_t>*>(index);
     c.index_mask = static_cast<std::uint32_t>(slots - 1);
     c.index_shift = 64 - std::countr_zero(slots);
-    add_modules(c.out);
+    refresh_modules(c.out);
+    c.out.head().begin_ns.store(c.out.head().start_ns, relaxed);
     if (!has_key.exchange(true, relaxed) && pthread_key_create(&thread_end_key, note_thread_end) != 0)
         has_key.store(false, relaxed);
     return true;
@@ -181,13 +224,11 @@ constinit std::atomic<control*> process = &before_start;
 constinit thread_local thread_state self;
 
 std::uint64_t now_ns() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+    return time_of(CLOCK_MONOTONIC);
 }
 
 std::uint32_t sampler::sampled(std::uint64_t now) {
-    const std::uint32_t stands_for = period;
+    const std::uint32_t stands_for = period - left;
     if (now - last_ns < sample_gap_ns)
         period = std::min(period * 2, longest_period);
     else if (now - last_ns > 2 * sample_gap_ns)
@@ -214,7 +255,7 @@ bool enter(control& found) {
         char name[16] = {};
         prctl(PR_GET_NAME, name);
         self.number = c->out.add_thread(static_cast<std::uint32_t>(syscall(SYS_gettid)), name, now_ns());
-        self.timed_lock = 0;
+        self.hold = {};
         if (has_key.load(relaxed))
             pthread_setspecific(thread_end_key, &self);
     }
@@ -295,47 +336,66 @@ void initialised(control& c, const volatile void* address, lock_kind kind, const
     }
 }
 
-void begin_timed_hold(std::uint32_t lock) {
-    self.timed_lock = lock;
-    self.timed_since = now_ns();
-    self.holds.sampled(self.timed_since);
-}
-
-void end_timed_hold(control& c) {
+std::uint32_t sampled_acquisition(control& c, const void* pc) {
+    const bookkeeping inside_here;
     const std::uint64_t now = now_ns();
-    const std::uint64_t ns = now - self.timed_since;
-    lock_entry& lock = c.out.lock(self.timed_lock);
-    self.timed_lock = 0;
+    count_acquisitions(c, now);
     c.out.head().last_ns.store(now, relaxed);
-    // Held by this thread still: plain additions.
-    lock.holds.store(lock.holds.load(relaxed) + 1, relaxed);
-    lock.hold_ns.store(lock.hold_ns.load(relaxed) + ns, relaxed);
-    trace::u32& bucket = lock.hold_histogram[trace::bucket_of(ns)];
-    bucket.store(bucket.load(relaxed) + 1, relaxed);
+    return stack_from(c, pc);
 }
 
-wait begin_wait(control& c, std::uint32_t number, const void* pc) {
+void watch_hold(control& c, std::uint32_t number, side how, std::uint32_t stack, bool timed) {
+    const std::uint64_t now = now_ns();
+    watched_hold& hold = self.hold;
+    // A lock that another thread let go of would be watched for ever.
+    constexpr std::uint64_t longest_watch_ns = 1'000'000'000;
+    if (hold.lock != no_lock && now - hold.since < longest_watch_ns &&
+        (hold.how == side::shared || c.out.lock(hold.lock).owner.load(relaxed) == self.number))
+        return;
+    hold = {number, stack, now, how, timed};
+    c.out.lock(number).holder.store(stack, relaxed);
+}
+
+void end_watched_hold(control& c) {
+    watched_hold& hold = self.hold;
+    lock_entry& lock = c.out.lock(hold.lock);
+    // Sharers may have put another's stack there.
+    std::uint32_t mine = hold.stack;
+    lock.holder.compare_exchange_strong(mine, 0, relaxed);
+    if (hold.timed) {
+        const std::uint64_t now = now_ns();
+        trace::add_hold(hold.how == side::alone ? lock.alone_holds : lock.shared_holds, now - hold.since);
+        c.out.head().last_ns.store(now, relaxed);
+    }
+    hold.lock = no_lock;
+}
+
+wait begin_wait(control& c, std::uint32_t number, std::uint32_t stack, const void* pc) {
     const bookkeeping inside_here;
     wait w;
     w.begin = now_ns();
     lock_entry& lock = c.out.lock(number);
     trace::raise(lock.longest_queue, lock.waiters.fetch_add(1, relaxed) + 1);
-    if (self.waits.due()) {
+    w.holder = lock.holder.load(relaxed);
+    const bool due = self.waits.due();
+    if (due || stack != 0) {
         w.period = self.waits.sampled(w.begin);
-        w.stack = stack_from(c, pc);
+        w.stack = stack != 0 ? stack : stack_from(c, pc);
+        w.cpu_begin = cpu_ns();
     }
     return w;
 }
 
-void end_wait(control& c, std::uint32_t number, const wait& w, side how, outcome came, const void* pc) {
+std::uint32_t end_wait(control& c, std::uint32_t number, const wait& w, side how, outcome came,
+                       const void* pc) {
     const bookkeeping inside_here;
     const std::uint64_t now = now_ns();
     const std::uint64_t ns = now - w.begin;
     lock_entry& lock = c.out.lock(number);
-    lock.waiters.fetch_sub(1, relaxed);
+    const std::uint32_t behind = lock.waiters.fetch_sub(1, relaxed) - 1;
     const std::uint64_t release_pc = lock.release_pc.exchange(0, relaxed);
     if (came == outcome::refused)
-        return;
+        return 0;
     trace::wait_figures& figures = how == side::alone ? lock.alone : lock.shared;
     trace::add_wait(figures, ns);
     if (came == outcome::timed_out)
@@ -345,11 +405,22 @@ void end_wait(control& c, std::uint32_t number, const wait& w, side how, outcome
     thread.wait_ns.store(thread.wait_ns.load(relaxed) + ns, relaxed);
     trace::raise(thread.longest_wait_ns, ns);
     c.out.head().last_ns.store(now, relaxed);
-    const trace::site_role role = how == side::alone ? trace::site_role::wait : trace::site_role::read_wait;
-    if (ns >= sample_gap_ns)
-        c.out.sample(role, number, w.period != 0 ? w.stack : stack_from(c, pc), release_pc, 1, ns, 0);
-    else if (w.period != 0)
-        c.out.sample(role, number, w.stack, release_pc, w.period, ns, 0);
+    const bool is_long = ns >= sample_gap_ns;
+    if (w.period == 0 && !is_long)
+        return 0;
+    trace::site_sample sample;
+    sample.role = how == side::alone ? trace::site_role::wait : trace::site_role::read_wait;
+    sample.lock = number;
+    sample.stack = w.period != 0 ? w.stack : stack_from(c, pc);
+    sample.holder = w.holder;
+    sample.pc = release_pc;
+    sample.period = is_long ? 1 : w.period;
+    sample.ns = ns;
+    // A long wait that was no sample slept, but for its first moments.
+    sample.spun_ns = w.period != 0 ? std::min(cpu_ns() - w.cpu_begin, ns) : 0;
+    sample.waiters = behind;
+    c.out.sample(sample);
+    return sample.stack;
 }
 
 void failed_try(control& c, std::uint32_t number, side how) {
@@ -357,10 +428,12 @@ void failed_try(control& c, std::uint32_t number, side how) {
     (how == side::alone ? lock.alone : lock.shared).failed.fetch_add(1, relaxed);
 }
 
-wait begin_condition(control& c, const void* pc) {
+wait begin_condition(control& c, std::uint32_t number, const void* pc) {
     const bookkeeping inside_here;
     wait w;
     w.begin = now_ns();
+    lock_entry& condition = c.out.lock(number);
+    trace::raise(condition.longest_queue, condition.waiters.fetch_add(1, relaxed) + 1);
     if (self.conditions.due()) {
         w.period = self.conditions.sampled(w.begin);
         w.stack = stack_from(c, pc);
@@ -372,29 +445,65 @@ void end_condition(control& c, std::uint32_t number, const wait& w, bool timed_o
     const bookkeeping inside_here;
     const std::uint64_t now = now_ns();
     const std::uint64_t ns = now - w.begin;
-    trace::wait_figures& figures = c.out.lock(number).alone;
-    trace::add_wait(figures, ns);
+    lock_entry& condition = c.out.lock(number);
+    condition.waiters.fetch_sub(1, relaxed);
+    trace::add_wait(condition.alone, ns);
+    const std::uint64_t signal_ns = condition.signal_ns.load(relaxed);
     if (timed_out)
-        figures.failed.fetch_add(1, relaxed);
+        condition.alone.failed.fetch_add(1, relaxed);
+    else if (signal_ns >= w.begin && signal_ns <= now) // else it woke of itself
+        trace::add_wait(condition.shared, now - signal_ns);
     trace::thread_entry& thread = c.out.thread(self.number);
     thread.condition_waits.store(thread.condition_waits.load(relaxed) + 1, relaxed);
     thread.condition_ns.store(thread.condition_ns.load(relaxed) + ns, relaxed);
     c.out.head().last_ns.store(now, relaxed);
-    if (ns >= sample_gap_ns)
-        c.out.sample(trace::site_role::condition, number, w.period != 0 ? w.stack : stack_from(c, pc), 0, 1,
-                     ns, 0);
-    else if (w.period != 0)
-        c.out.sample(trace::site_role::condition, number, w.stack, 0, w.period, ns, 0);
+    const bool is_long = ns >= sample_gap_ns;
+    if (w.period == 0 && !is_long)
+        return;
+    trace::site_sample sample;
+    sample.role = trace::site_role::condition;
+    sample.lock = number;
+    sample.stack = w.period != 0 ? w.stack : stack_from(c, pc);
+    sample.period = is_long ? 1 : w.period;
+    sample.ns = ns;
+    c.out.sample(sample);
+}
+
+void signalling(control& c, std::uint32_t number) {
+    lock_entry& condition = c.out.lock(number);
+    condition.acquisitions.fetch_add(1, relaxed);
+    if (condition.waiters.load(relaxed) != 0)
+        condition.signal_ns.store(now_ns(), relaxed);
+}
+
+// Who owns it still says whether another thread held the lock since the owner's last release.
+void keep_waiting(lock_entry& lock) {
+    const auto changes = static_cast<std::uint32_t>(lock.owner_changes.load(relaxed));
+    const bool same = lock.monopoly_start.load(relaxed) == changes;
+    const std::uint32_t times = same ? lock.monopoly.load(relaxed) + 1 : 1;
+    lock.monopoly_start.store(changes, relaxed);
+    lock.monopoly.store(times, relaxed);
+    if (times > lock.longest_monopoly.load(relaxed))
+        lock.longest_monopoly.store(times, relaxed);
+}
+
+void files_may_be_gone(control& c) {
+    const bookkeeping inside_here;
+    refreshed(c);
 }
 
 void released(control& c, std::uint32_t number, const void* pc) {
     if (!self.releases.due())
         return;
     const bookkeeping inside_here;
-    const std::uint64_t waiters = c.out.lock(number).waiters.load(relaxed);
-    const std::uint32_t period = self.releases.sampled(now_ns());
-    c.out.sample(trace::site_role::release, number, stack_from(c, pc), reinterpret_cast<std::uint64_t>(pc),
-                 period, 0, waiters);
+    trace::site_sample sample;
+    sample.role = trace::site_role::release;
+    sample.lock = number;
+    sample.waiters = c.out.lock(number).waiters.load(relaxed);
+    sample.period = self.releases.sampled(now_ns());
+    sample.stack = stack_from(c, pc);
+    sample.pc = reinterpret_cast<std::uint64_t>(pc);
+    c.out.sample(sample);
 }
 
 namespace {
@@ -410,7 +519,10 @@ __attribute__((destructor)) void end_process() {
     control* const c = process.load(relaxed);
     if (c->now.load(std::memory_order_acquire) != stage::on) // with started()'s release
         return;
-    c->out.head().end_ns.store(now_ns(), relaxed);
+    const std::uint64_t now = now_ns();
+    if (self.epoch == c->epoch.load(relaxed))
+        count_acquisitions(*c, now);
+    c->out.head().end_ns.store(now, relaxed);
 }
 
 } // namespace

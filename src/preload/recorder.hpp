@@ -27,7 +27,7 @@ using trace::lock_entry;
 using trace::lock_kind;
 inline constexpr auto relaxed = std::memory_order_relaxed;
 
-// Lets through so many events that about a thousand a second are sampled; each stands for `period` of them.
+// Lets through so many events that about a thousand a second are sampled; each stands for those since the one before.
 struct sampler {
     std::uint32_t period = 1;
     std::uint32_t left = 1;
@@ -35,20 +35,34 @@ struct sampler {
 
     // Whether this event is one to sample. No clock is read for those that aren't.
     bool due() { return --left == 0; }
-    // To be told when a sampled event was. Gives what the sample stands for.
+    // To be told when an event, due or not, was sampled. Gives what it stands for.
     std::uint32_t sampled(std::uint64_t now);
+    // The last event was none.
+    void take_back() { ++left; }
 };
 
 // Epochs that are no process's.
 inline constexpr std::uint32_t not_entered = 1;
 inline constexpr std::uint32_t inside = 3;
 
+inline constexpr std::uint32_t no_lock = 0; // entry 0 stands for those that found no room
+
+enum class side : std::uint32_t { alone, shared };
+
+// A hold that is being watched: its lock's entry names the stack with which it was taken.
+struct watched_hold {
+    std::uint32_t lock = no_lock;
+    std::uint32_t stack = 0;
+    std::uint64_t since = 0;
+    side how = side::alone;
+    bool timed = false; // whether it goes into the figures of holds
+};
+
 struct thread_state {
     std::uint32_t epoch = not_entered;
-    std::uint32_t number = 0;     // in the recording; 0 if there was no room
-    std::uint32_t timed_lock = 0; // the lock whose hold is being timed
-    std::uint64_t timed_since = 0;
-    sampler holds;
+    std::uint32_t number = 0; // in the recording; 0 if there was no room
+    watched_hold hold;
+    sampler acquisitions;
     sampler waits;
     sampler releases;
     sampler conditions;
@@ -130,8 +144,15 @@ inline std::uint32_t lock_number(control& c, const volatile void* lock, lock_kin
 // A lock was initialised by the caller at `pc`: a new lock, if the address had one that was initialised elsewhere.
 void initialised(control& c, const volatile void* lock, lock_kind kind, const void* pc);
 
-void begin_timed_hold(std::uint32_t lock);
-void end_timed_hold(control& c);
+// An acquisition that is about to be tried is a sample: its stack. The thread's acquisitions so far are written down.
+std::uint32_t sampled_acquisition(control& c, const void* pc);
+
+// The lock was taken by this thread, with this stack: its entry says so until it is let go. Only one lock of a thread
+// is watched at a time, and the one that it has goes on being so.
+void watch_hold(control& c, std::uint32_t lock, side how, std::uint32_t stack, bool timed);
+
+// The watched lock is let go.
+void end_watched_hold(control& c);
 
 // The lock is held alone by this thread.
 inline void acquired(control& c, std::uint32_t number) {
@@ -141,8 +162,6 @@ inline void acquired(control& c, std::uint32_t number) {
         lock.owner.store(self.number, relaxed);
         lock.owner_changes.store(lock.owner_changes.load(relaxed) + 1, relaxed);
     }
-    if (self.holds.due()) [[unlikely]]
-        begin_timed_hold(number);
 }
 
 // The lock is shared by this thread, and others.
@@ -150,38 +169,52 @@ inline void acquired_shared(control& c, std::uint32_t number) {
     c.out.lock(number).shared_acquisitions.fetch_add(1, relaxed);
 }
 
-// A wait that begins: the stack, if this one is a sample.
+// A wait that begins.
 struct wait {
     std::uint64_t begin = 0;
-    std::uint32_t stack = 0;
-    std::uint32_t period = 0; // 0: no sample
+    std::uint64_t cpu_begin = 0; // of a sample: the thread's CPU time
+    std::uint32_t stack = 0;     // of a sample
+    std::uint32_t holder = 0;    // the stack with which the holder took the lock; 0: unknown
+    std::uint32_t period = 0;    // 0: no sample
 };
 
-enum class side { alone, shared };
 enum class outcome { held, timed_out, refused };
 
-wait begin_wait(control& c, std::uint32_t lock, const void* pc);
+// `stack` is the caller's if it was taken before the lock was tried (then the wait is a sample), or else 0.
+wait begin_wait(control& c, std::uint32_t lock, std::uint32_t stack, const void* pc);
 // The wait is over. A long one (1 ms) is never left out: it has its stack taken now if it was no sample, and stands for
-// itself alone.
-void end_wait(control& c, std::uint32_t lock, const wait& w, side how, outcome came, const void* pc);
+// itself alone. Gives the stack, if there is one.
+std::uint32_t end_wait(control& c, std::uint32_t lock, const wait& w, side how, outcome came, const void* pc);
 
 // A try that failed.
 void failed_try(control& c, std::uint32_t lock, side how);
 
-// The same for a condition.
-wait begin_condition(control& c, const void* pc);
+// The same for a condition, whose entry counts those who wait for it, so that signals to nobody need no clock. A wait
+// that is cancelled leaves one too many, which costs a clock.
+wait begin_condition(control& c, std::uint32_t condition, const void* pc);
 void end_condition(control& c, std::uint32_t condition, const wait& w, bool timed_out, const void* pc);
 
+// The condition is about to be signalled.
+void signalling(control& c, std::uint32_t condition);
+
+// Those who wait are kept waiting by this holder, the one that held the lock before, or another one.
+void keep_waiting(lock_entry& lock);
+
 // Just before the lock is let go: whether others wait, so that released() is due after it.
-inline bool releasing(control& c, std::uint32_t number, const void* pc) {
-    if (self.timed_lock == number && number != 0) [[unlikely]]
-        end_timed_hold(c);
+inline bool releasing(control& c, std::uint32_t number, side how, const void* pc) {
+    if (self.hold.lock == number && number != no_lock) [[unlikely]]
+        end_watched_hold(c);
     lock_entry& lock = c.out.lock(number);
     if (lock.waiters.load(relaxed) == 0) [[likely]]
         return false;
     lock.release_pc.store(reinterpret_cast<std::uint64_t>(pc), relaxed);
+    if (how == side::alone)
+        keep_waiting(lock);
     return true;
 }
+
+// After a dlclose.
+void files_may_be_gone(control& c);
 
 // Just after, without the lock, so that nobody waits for the taking of a stack.
 void released(control& c, std::uint32_t lock, const void* pc);

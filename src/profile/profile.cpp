@@ -22,12 +22,12 @@ void add(distribution& to, const trace::waits_read& from) {
         to.histogram[b] += from.histogram[b];
 }
 
-std::vector<place> named(symbols& names, const std::vector<std::uint64_t>& frames) {
-    std::vector<place> stack;
-    stack.reserve(frames.size());
-    for (const std::uint64_t frame : frames)
-        stack.push_back(names.caller(frame));
-    return stack;
+std::vector<place> named(symbols& names, const trace::stack_read& stack) {
+    std::vector<place> places;
+    places.reserve(stack.frames.size());
+    for (const std::uint64_t frame : stack.frames)
+        places.push_back(names.caller(frame, stack.generation));
+    return places;
 }
 
 // Whether a frame is of those that wrap a lock rather than use it.
@@ -37,11 +37,11 @@ bool wraps(const place& p) {
                        [&p](std::string_view prefix) { return p.function.starts_with(prefix); });
 }
 
-std::string name_of(symbols& names, const lock_read& lock, const std::vector<std::uint64_t>& frames) {
-    std::string variable = names.variable(lock.address);
+std::string name_of(symbols& names, const lock_read& lock, const trace::stack_read& from) {
+    std::string variable = names.variable(lock.address, from.generation);
     if (!variable.empty())
         return variable;
-    const std::vector<place> stack = named(names, frames);
+    const std::vector<place> stack = named(names, from);
     auto user = std::find_if(stack.begin(), stack.end(), [](const place& p) { return !wraps(p); });
     if (user == stack.end())
         user = stack.begin();
@@ -100,7 +100,7 @@ profile make_profile(trace::recording recording) {
         site to{s.role,   named(names, recording.stacks[s.stack]), {}, s.samples, s.count, s.ns, s.longest_ns,
                 s.waiters};
         if (s.role != site_role::release && s.pc != 0)
-            to.let_go = names.caller(s.pc);
+            to.let_go = names.caller(s.pc, recording.stacks[s.stack].generation);
         all[s.lock].sites.push_back(std::move(to));
     }
     for (const trace::thread_read& t : recording.threads) {

@@ -45,7 +45,6 @@ struct symbols::session {
     char* debug_path = nullptr; // libdw's standard places
     Dwfl_Callbacks callbacks{};
     Dwfl* dwfl = nullptr;
-    std::vector<Dwfl_Module*> good; // those whose build is the recorded one
 
     session() {
         callbacks.find_elf = dwfl_build_id_find_elf;
@@ -57,56 +56,56 @@ struct symbols::session {
     ~session() { dwfl_end(dwfl); }
     session(const session&) = delete;
     session& operator=(const session&) = delete;
-
-    // The file's module that has this address; null if there is none.
-    [[nodiscard]] Dwfl_Module* at(std::uint64_t address) const {
-        Dwfl_Module* const module = dwfl_addrmodule(dwfl, address);
-        return std::find(good.begin(), good.end(), module) != good.end() ? module : nullptr;
-    }
 };
 
-symbols::symbols(const std::vector<trace::module_read>& modules)
-    : modules_(modules), session_(std::make_unique<session>()) {
+// Two files may have had the same addresses at different times, so libdw gets each at a place of its own.
+symbols::symbols(const std::vector<trace::module_read>& modules) : session_(std::make_unique<session>()) {
+    constexpr std::uint64_t apart = std::uint64_t{1} << 36;
+    std::uint64_t place = apart;
     dwfl_report_begin(session_->dwfl);
     for (const trace::module_read& m : modules) {
         struct stat info {};
-        const bool usable = stat(m.path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-        Dwfl_Module* const module =
-            usable ? dwfl_report_elf(session_->dwfl, m.path.c_str(), m.path.c_str(), -1, m.start, false)
-                   : nullptr;
-        if (module != nullptr && same_build(module, m))
-            session_->good.push_back(module);
-        else
+        const bool usable =
+            stat(m.path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && m.end - m.start < apart;
+        // Named by its place: libdw takes two of one name for one.
+        Dwfl_Module* const module = usable
+                                        ? dwfl_report_elf(session_->dwfl, fmt::format("{:#x}", place).c_str(),
+                                                          m.path.c_str(), -1, place, false)
+                                        : nullptr;
+        const bool good = module != nullptr && same_build(module, m);
+        if (!good)
             unreadable_.push_back(printable(m.path));
+        modules_.push_back({&m, good ? module : nullptr, place - m.start});
+        place += apart;
     }
     dwfl_report_end(session_->dwfl, nullptr, nullptr);
 }
 
 symbols::~symbols() = default;
 
-const trace::module_read* symbols::module_of(std::uint64_t address) const {
-    const auto has = [address](const trace::module_read& m) { return m.start <= address && address < m.end; };
+symbols::mapped symbols::module_of(std::uint64_t address, std::uint32_t generation) const {
     // The one that was mapped last.
-    const auto found = std::find_if(modules_.rbegin(), modules_.rend(), has);
-    return found == modules_.rend() ? nullptr : &*found;
+    const auto found = std::find_if(modules_.rbegin(), modules_.rend(),
+                                    [&](const mapped& m) { return m.recorded->has(address, generation); });
+    return found == modules_.rend() ? mapped{} : *found;
 }
 
-const place& symbols::caller(std::uint64_t return_address) {
-    const auto [entry, fresh] = known_.try_emplace(return_address);
+const place& symbols::caller(std::uint64_t return_address, std::uint32_t generation) {
+    const std::uint64_t in_call = return_address == 0 ? 0 : return_address - 1;
+    const auto [recorded, module, moved] = module_of(in_call, generation);
+    const auto [entry, fresh] = known_.try_emplace({recorded, return_address});
     place& found = entry->second;
     if (!fresh)
         return found;
-    const std::uint64_t address = return_address == 0 ? 0 : return_address - 1; // in the call
-    const trace::module_read* const recorded = module_of(address);
     if (recorded != nullptr) {
         found.module = last_component(recorded->path);
         found.function = fmt::format("{}+{:#x}", found.module, return_address - recorded->start);
     } else {
         found.function = fmt::format("{:#x}", return_address);
     }
-    Dwfl_Module* const module = session_->at(address);
     if (module == nullptr)
         return found;
+    const std::uint64_t address = in_call + moved;
     GElf_Off offset = 0;
     GElf_Sym symbol{};
     const char* const name =
@@ -125,22 +124,17 @@ const place& symbols::caller(std::uint64_t return_address) {
     return found;
 }
 
-std::string symbols::variable(std::uint64_t address) {
-    Dwfl_Module* const module = session_->at(address);
+std::string symbols::variable(std::uint64_t address, std::uint32_t generation) {
+    const auto [recorded, module, moved] = module_of(address, generation);
     if (module == nullptr)
         return "";
-    const char* const path =
-        dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
     GElf_Off offset = 0;
     GElf_Sym symbol{};
     const char* const name =
-        dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-    const std::string file = last_component(path == nullptr ? "" : path);
-    if (name == nullptr || offset >= std::max<std::uint64_t>(symbol.st_size, 1)) {
-        GElf_Addr start = 0;
-        dwfl_module_info(module, nullptr, &start, nullptr, nullptr, nullptr, nullptr, nullptr);
-        return fmt::format("{}+{:#x}", file, address - start);
-    }
+        dwfl_module_addrinfo(module, address + moved, &offset, &symbol, nullptr, nullptr, nullptr);
+    const std::string file = last_component(recorded->path);
+    if (name == nullptr || offset >= std::max<std::uint64_t>(symbol.st_size, 1))
+        return fmt::format("{}+{:#x}", file, address - recorded->start);
     return offset == 0 ? fmt::format("{}`{}", file, demangled(name))
                        : fmt::format("{}`{}+{}", file, demangled(name), offset);
 }

@@ -7,9 +7,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/reader.hpp"
+
+struct Dwfl_Module;
 
 namespace holdfast::profile {
 
@@ -28,22 +31,28 @@ public:
     symbols(const symbols&) = delete;
     symbols& operator=(const symbols&) = delete;
 
-    // The place of the call that returns to this address.
-    const place& caller(std::uint64_t return_address);
+    // The place of the call that returns to this address, in that generation of mapped files (0: any, the last).
+    const place& caller(std::uint64_t return_address, std::uint32_t generation);
 
     // The variable at this address ("program`name", "program`name+8"), or empty if it is none of a file's.
-    std::string variable(std::uint64_t address);
+    std::string variable(std::uint64_t address, std::uint32_t generation);
 
     // Files without names: gone, changed, or not readable.
     [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
 
 private:
     struct session;
-    const trace::module_read* module_of(std::uint64_t address) const;
+    // A recorded file, and libdw's of the same; null if it has none.
+    struct mapped {
+        const trace::module_read* recorded = nullptr;
+        Dwfl_Module* module = nullptr;
+        std::uint64_t moved = 0; // from the recorded addresses to libdw's
+    };
+    [[nodiscard]] mapped module_of(std::uint64_t address, std::uint32_t generation) const;
 
-    const std::vector<trace::module_read>& modules_;
     std::unique_ptr<session> session_;
-    std::map<std::uint64_t, place> known_;
+    std::vector<mapped> modules_;
+    std::map<std::pair<const trace::module_read*, std::uint64_t>, place> known_;
     std::vector<std::string> unreadable_;
 };
 

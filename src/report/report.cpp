@@ -119,7 +119,9 @@ std::string lock_table(const profile::profile& p, const options& o) {
                    waited ? duration(l->waits.quantile_ns(0.5)) : "",
                    waited ? duration(l->waits.quantile_ns(0.99)) : "",
                    waited ? duration(l->waits.longest_ns) : "",
-                   l->figures.holds > 0 ? duration(l->figures.hold_ns / l->figures.holds) : "",
+                   l->figures.alone_holds.holds > 0
+                       ? duration(l->figures.alone_holds.ns / l->figures.alone_holds.holds)
+                       : "",
                    count(l->figures.owner_changes), count(l->figures.longest_queue)});
     }
     std::string text = table.text(o.colour);
@@ -202,7 +204,8 @@ std::string detail(const lock& l, const options& o) {
         text += fmt::format("    tries and timed waits that failed: {}\n",
                             count(l.figures.alone.failed + l.figures.shared.failed));
     text += bars("waits", l.waits.histogram);
-    text += bars(fmt::format("holds ({} timed)", count(l.figures.holds)), l.figures.hold_histogram);
+    text += bars(fmt::format("holds ({} timed)", count(l.figures.alone_holds.holds)),
+                 l.figures.alone_holds.histogram);
 
     std::uint64_t sampled = 0;
     for (const site& s : l.sites)
@@ -299,25 +302,26 @@ nlohmann::ordered_json json_of(const lock& l) {
                          {"longest_ns", s.longest_ns},
                          {"let_go", json_of(s.let_go)},
                          {"stack", json_of(s.stack)}});
-    return {
-        {"lock", l.name},
-        {"kind", name_of(l.figures.kind)},
-        {"address", l.figures.address},
-        {"initialisations", l.figures.lives},
-        {"acquisitions", l.figures.acquisitions},
-        {"shared_acquisitions", l.figures.shared_acquisitions},
-        {"wait_ns",
-         {{"sum", l.waits.ns},
-          {"p50", l.waits.quantile_ns(0.5)},
-          {"p99", l.waits.quantile_ns(0.99)},
-          {"max", l.waits.longest_ns}}},
-        {"alone", json_of(l.figures.alone)},
-        {"shared", json_of(l.figures.shared)},
-        {"holds",
-         {{"timed", l.figures.holds}, {"ns", l.figures.hold_ns}, {"histogram", l.figures.hold_histogram}}},
-        {"owner_changes", l.figures.owner_changes},
-        {"longest_queue", l.figures.longest_queue},
-        {"sites", std::move(sites)}};
+    return {{"lock", l.name},
+            {"kind", name_of(l.figures.kind)},
+            {"address", l.figures.address},
+            {"initialisations", l.figures.lives},
+            {"acquisitions", l.figures.acquisitions},
+            {"shared_acquisitions", l.figures.shared_acquisitions},
+            {"wait_ns",
+             {{"sum", l.waits.ns},
+              {"p50", l.waits.quantile_ns(0.5)},
+              {"p99", l.waits.quantile_ns(0.99)},
+              {"max", l.waits.longest_ns}}},
+            {"alone", json_of(l.figures.alone)},
+            {"shared", json_of(l.figures.shared)},
+            {"holds",
+             {{"timed", l.figures.alone_holds.holds},
+              {"ns", l.figures.alone_holds.ns},
+              {"histogram", l.figures.alone_holds.histogram}}},
+            {"owner_changes", l.figures.owner_changes},
+            {"longest_queue", l.figures.longest_queue},
+            {"sites", std::move(sites)}};
 }
 
 } // namespace

@@ -65,6 +65,15 @@ waits_read waits_of(const wait_figures& from) {
     return to;
 }
 
+holds_read holds_of(const hold_figures& from) {
+    holds_read to;
+    to.holds = from.holds.load(relaxed);
+    to.ns = from.ns.load(relaxed);
+    to.longest_ns = from.longest_ns.load(relaxed);
+    copy_histogram(to.histogram, from.histogram);
+    return to;
+}
+
 lock_read lock_of(const lock_entry& from) {
     lock_read to;
     const std::uint32_t kind = from.kind.load(relaxed);
@@ -76,12 +85,12 @@ lock_read lock_of(const lock_entry& from) {
     to.acquisitions = from.acquisitions.load(relaxed);
     to.shared_acquisitions = from.shared_acquisitions.load(relaxed);
     to.owner_changes = from.owner_changes.load(relaxed);
-    to.holds = from.holds.load(relaxed);
-    to.hold_ns = from.hold_ns.load(relaxed);
     to.longest_queue = from.longest_queue.load(relaxed);
+    to.longest_monopoly = from.longest_monopoly.load(relaxed);
     to.alone = waits_of(from.alone);
-    to.shared = waits_of(from.shared);
-    copy_histogram(to.hold_histogram, from.hold_histogram);
+    (to.kind == lock_kind::condition ? to.woken : to.shared) = waits_of(from.shared);
+    to.alone_holds = holds_of(from.alone_holds);
+    to.shared_holds = holds_of(from.shared_holds);
     return to;
 }
 
@@ -101,10 +110,12 @@ recording parse(std::span<const unsigned char> bytes) {
     recording r;
     r.program = text_of(h.program, sizeof h.program);
     r.process = h.process;
-    r.start_ns = h.start_ns;
-    r.start_unix_ns = h.start_unix_ns;
+    const std::uint64_t begin = h.begin_ns.load(relaxed);
+    r.begun = begin != 0;
+    r.start_ns = std::max(begin, h.start_ns);
+    r.start_unix_ns = h.start_unix_ns + (r.start_ns - h.start_ns);
     r.ended = h.end_ns.load(relaxed) != 0;
-    r.end_ns = std::max({r.ended ? h.end_ns.load(relaxed) : h.last_ns.load(relaxed), h.start_ns});
+    r.end_ns = std::max({r.ended ? h.end_ns.load(relaxed) : h.last_ns.load(relaxed), r.start_ns});
     r.lost_operations = h.lost_operations.load(relaxed);
     for (std::size_t i = 0; i < r.passed_through.size(); ++i)
         r.passed_through[i] = h.passed_through[i].load(relaxed);
@@ -113,7 +124,8 @@ recording parse(std::span<const unsigned char> bytes) {
         if (m.ready.load(relaxed) != 1)
             return;
         const std::uint32_t size = std::min<std::uint32_t>(m.build_id_size.load(relaxed), sizeof m.build_id);
-        r.modules.push_back({m.start.load(relaxed), m.end.load(relaxed),
+        r.modules.push_back({m.start.load(relaxed), m.end.load(relaxed), m.first_generation.load(relaxed),
+                             m.end_generation.load(relaxed),
                              std::vector<unsigned char>(m.build_id, m.build_id + size),
                              text_of(m.path, sizeof m.path)});
     });
@@ -131,6 +143,7 @@ recording parse(std::span<const unsigned char> bytes) {
         to.longest_wait_ns = t.longest_wait_ns.load(relaxed);
         to.condition_waits = t.condition_waits.load(relaxed);
         to.condition_ns = t.condition_ns.load(relaxed);
+        to.acquisitions = t.acquisitions.load(relaxed);
         r.threads.push_back(std::move(to));
     });
     r.stacks.resize(1);
@@ -139,9 +152,10 @@ recording parse(std::span<const unsigned char> bytes) {
                           r.stacks.resize(used);
                           const std::uint32_t depth =
                               s.ready.load(relaxed) == 1 ? std::min(s.depth.load(relaxed), deepest_stack) : 0;
-                          r.stacks[i].reserve(depth);
+                          r.stacks[i].generation = s.generation.load(relaxed);
+                          r.stacks[i].frames.reserve(depth);
                           for (std::uint32_t f = 0; f < depth; ++f)
-                              r.stacks[i].push_back(s.frames[f].load(relaxed));
+                              r.stacks[i].frames.push_back(s.frames[f].load(relaxed));
                       });
     r.locks.resize(1);
     each<lock_entry>(bytes, h, section::locks, r, [&](std::size_t used, std::size_t i, const lock_entry& l) {
@@ -156,12 +170,13 @@ recording parse(std::span<const unsigned char> bytes) {
         const std::uint32_t role = s.role.load(relaxed);
         const std::uint32_t lock = s.lock.load(relaxed);
         const std::uint32_t stack = s.stack.load(relaxed);
+        const std::uint32_t holder = s.holder.load(relaxed);
         if (s.ready.load(relaxed) != 1 || role >= site_roles || lock >= r.locks.size() ||
-            stack >= r.stacks.size())
+            stack >= r.stacks.size() || holder >= r.stacks.size())
             return;
-        r.sites.push_back({static_cast<site_role>(role), lock, stack, s.pc.load(relaxed),
+        r.sites.push_back({static_cast<site_role>(role), lock, stack, holder, s.pc.load(relaxed),
                            s.samples.load(relaxed), s.count.load(relaxed), s.ns.load(relaxed),
-                           s.longest_ns.load(relaxed), s.waiters.load(relaxed)});
+                           s.longest_ns.load(relaxed), s.spun_ns.load(relaxed), s.waiters.load(relaxed)});
     });
     return r;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -30,8 +31,8 @@ void lay_out(header& h, std::uint64_t bytes) {
         return static_cast<std::uint32_t>(bytes / part / entry_sizes[static_cast<std::uint32_t>(which)]);
     };
     const std::uint32_t capacity[sections] = {
-        bytes >= standard_file ? 1024u : 128u, // modules
-        bytes >= standard_file ? 4096u : 512u, // threads
+        bytes >= standard_file ? most_modules : 128u, // modules
+        bytes >= standard_file ? 4096u : 512u,        // threads
         share(4, section::stacks), share(4, section::sites),
         std::min(share(2, section::locks), (1u << lock_number_bits) - 1)};
     std::uint64_t offset = header_size;
@@ -67,26 +68,79 @@ void copy_text(char* to, std::size_t size, const char* from) {
     to[i] = '\0';
 }
 
+// The file that is to have this path, once it can be read: whoever finds it finds a recording, whenever its writer is
+// killed. It has no name until then; where the file system can't do that, it has it at once.
+// By system calls, since the library's functions are points of cancellation.
+class new_file {
+public:
+    explicit new_file(const char* path) : path_(path) {
+        if (syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0) {
+            error_ = EEXIST;
+            return;
+        }
+        char folder[4096 + 32] = ".";
+        const char* const slash = std::strrchr(path, '/');
+        if (slash != nullptr && static_cast<std::size_t>(slash - path) < sizeof folder - 1)
+            copy_text(folder, static_cast<std::size_t>(slash - path) + 2, path);
+        file_ = syscall(SYS_openat, AT_FDCWD, folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+        if (file_ < 0) {
+            file_ = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+            named_ = file_ >= 0;
+        }
+        error_ = file_ < 0 ? errno : 0;
+    }
+    ~new_file() {
+        if (file_ >= 0)
+            syscall(SYS_close, file_);
+        if (named_ && !kept_)
+            syscall(SYS_unlinkat, AT_FDCWD, path_, 0);
+    }
+    new_file(const new_file&) = delete;
+    new_file& operator=(const new_file&) = delete;
+
+    [[nodiscard]] int error() const { return error_; }
+
+    // So many bytes of it, or null, and then errno says why.
+    unsigned char* map(std::uint64_t bytes) {
+        if (syscall(SYS_ftruncate, file_, bytes) != 0)
+            return nullptr;
+        void* const memory =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(file_), 0);
+        return memory == MAP_FAILED ? nullptr : static_cast<unsigned char*>(memory);
+    }
+
+    // Gives the file its name: 0, or an error number.
+    int keep() {
+        if (!named_) {
+            char self[32];
+            std::snprintf(self, sizeof self, "/proc/self/fd/%ld", file_);
+            if (syscall(SYS_linkat, AT_FDCWD, self, AT_FDCWD, path_, AT_SYMLINK_FOLLOW) != 0)
+                return errno;
+        }
+        kept_ = true;
+        return 0;
+    }
+
+private:
+    const char* path_;
+    long file_ = -1;
+    int error_ = 0;
+    bool named_ = false;
+    bool kept_ = false;
+};
+
 } // namespace
 
 int writer::open(const char* path, std::uint64_t bytes, const char* program, std::uint64_t now) {
     header plan{};
     lay_out(plan, bytes);
     const std::uint64_t size = end_of(plan);
-    // System calls, since the library's functions are points of cancellation.
-    const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0)
+    new_file file(path);
+    if (file.error() != 0)
+        return file.error();
+    unsigned char* const base = file.map(size);
+    if (base == nullptr)
         return errno;
-    void* memory = MAP_FAILED;
-    if (syscall(SYS_ftruncate, file, size) == 0)
-        memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(file), 0);
-    const int error = errno;
-    syscall(SYS_close, file);
-    if (memory == MAP_FAILED) {
-        syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-        return error;
-    }
-    auto* const base = static_cast<unsigned char*>(memory);
     auto* const head = reinterpret_cast<header*>(base);
     lay_out(*head, bytes);
     const auto at = [&](section s) { return base + head->table[static_cast<std::uint32_t>(s)].offset; };
@@ -103,8 +157,7 @@ int writer::open(const char* path, std::uint64_t bytes, const char* program, std
     stack_index_ = index_of(stack_slots);
     site_index_ = index_of(site_slots);
     if (stack_index_ == nullptr || site_index_ == nullptr) {
-        munmap(memory, size);
-        syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+        munmap(base, size);
         return ENOMEM;
     }
     timespec wall{};
@@ -114,9 +167,15 @@ int writer::open(const char* path, std::uint64_t bytes, const char* program, std
     head->start_unix_ns =
         static_cast<std::uint64_t>(wall.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(wall.tv_nsec);
     head->last_ns.store(now, relaxed);
+    head->generation.store(1, relaxed);
     copy_text(head->program, sizeof head->program, program);
     head->version = version;
     head->magic = magic;
+    const int error = file.keep();
+    if (error != 0) {
+        munmap(base, size);
+        return error;
+    }
     header_ = head;
     return 0;
 }
@@ -167,6 +226,7 @@ std::uint32_t writer::add_module(std::uint64_t start, std::uint64_t end, const u
     module_entry& module = modules_[number];
     module.start.store(start, relaxed);
     module.end.store(end, relaxed);
+    module.first_generation.store(header_->generation.load(relaxed), relaxed);
     const std::uint32_t size = build_id_size <= sizeof module.build_id ? build_id_size : 0;
     for (std::uint32_t i = 0; i < size; ++i)
         module.build_id[i] = build_id[i];
@@ -179,7 +239,8 @@ std::uint32_t writer::add_module(std::uint64_t start, std::uint64_t end, const u
 std::uint32_t writer::stack(const std::uint64_t* frames, std::uint32_t depth, bool& fresh) {
     fresh = false;
     depth = depth < deepest_stack ? depth : deepest_stack;
-    std::uint64_t hash = depth;
+    const std::uint32_t generation = header_->generation.load(relaxed);
+    std::uint64_t hash = mixed(depth, generation);
     for (std::uint32_t i = 0; i < depth; ++i)
         hash = mixed(hash, frames[i]);
     std::uint32_t number = 0; // ours, once we have taken one
@@ -196,6 +257,7 @@ std::uint32_t writer::stack(const std::uint64_t* frames, std::uint32_t depth, bo
                 for (std::uint32_t i = 0; i < depth; ++i)
                     entry.frames[i].store(frames[i], relaxed);
                 entry.depth.store(depth, relaxed);
+                entry.generation.store(generation, relaxed);
                 entry.ready.store(1, std::memory_order_release); // with the reader's acquire
             }
             // Release: whoever finds the number sees the hash.
@@ -212,9 +274,9 @@ std::uint32_t writer::stack(const std::uint64_t* frames, std::uint32_t depth, bo
     return number;
 }
 
-void writer::sample(site_role role, std::uint32_t lock, std::uint32_t stack, std::uint64_t pc,
-                    std::uint64_t period, std::uint64_t ns, std::uint64_t waiters) {
-    const std::uint64_t hash = mixed(mixed(mixed(static_cast<std::uint64_t>(role), lock), stack), pc);
+void writer::sample(const site_sample& s) {
+    const auto role = static_cast<std::uint32_t>(s.role);
+    const std::uint64_t hash = mixed(mixed(mixed(mixed(mixed(0, role), s.lock), s.stack), s.holder), s.pc);
     std::uint32_t number = 0;
     for (std::uint32_t probe = 0; probe < longest_probe; ++probe) {
         u32& slot = site_index_[(hash + probe) & site_mask_];
@@ -225,10 +287,11 @@ void writer::sample(site_role role, std::uint32_t lock, std::uint32_t stack, std
                 if (number == 0)
                     return;
                 site_entry& entry = sites_[number];
-                entry.role.store(static_cast<std::uint32_t>(role), relaxed);
-                entry.lock.store(lock, relaxed);
-                entry.stack.store(stack, relaxed);
-                entry.pc.store(pc, relaxed);
+                entry.role.store(role, relaxed);
+                entry.lock.store(s.lock, relaxed);
+                entry.stack.store(s.stack, relaxed);
+                entry.holder.store(s.holder, relaxed);
+                entry.pc.store(s.pc, relaxed);
                 entry.ready.store(1, std::memory_order_release); // with the reader's acquire
             }
             // Release: whoever finds the number sees the key.
@@ -241,14 +304,15 @@ void writer::sample(site_role role, std::uint32_t lock, std::uint32_t stack, std
             }
         }
         site_entry& entry = sites_[there];
-        if (entry.role.load(relaxed) == static_cast<std::uint32_t>(role) &&
-            entry.lock.load(relaxed) == lock && entry.stack.load(relaxed) == stack &&
-            entry.pc.load(relaxed) == pc) {
+        if (entry.role.load(relaxed) == role && entry.lock.load(relaxed) == s.lock &&
+            entry.stack.load(relaxed) == s.stack && entry.holder.load(relaxed) == s.holder &&
+            entry.pc.load(relaxed) == s.pc) {
             entry.samples.fetch_add(1, relaxed);
-            entry.count.fetch_add(period, relaxed);
-            entry.ns.fetch_add(period * ns, relaxed);
-            entry.waiters.fetch_add(period * waiters, relaxed);
-            raise(entry.longest_ns, ns);
+            entry.count.fetch_add(s.period, relaxed);
+            entry.ns.fetch_add(s.period * s.ns, relaxed);
+            entry.spun_ns.fetch_add(s.period * s.spun_ns, relaxed);
+            entry.waiters.fetch_add(s.period * s.waiters, relaxed);
+            raise(entry.longest_ns, s.ns);
             return;
         }
     }
@@ -274,6 +338,13 @@ void raise(u32& to, std::uint32_t value) {
 
 void add_wait(wait_figures& to, std::uint64_t ns) {
     to.waits.fetch_add(1, relaxed);
+    to.ns.fetch_add(ns, relaxed);
+    raise(to.longest_ns, ns);
+    to.histogram[bucket_of(ns)].fetch_add(1, relaxed);
+}
+
+void add_hold(hold_figures& to, std::uint64_t ns) {
+    to.holds.fetch_add(1, relaxed);
     to.ns.fetch_add(ns, relaxed);
     raise(to.longest_ns, ns);
     to.histogram[bucket_of(ns)].fetch_add(1, relaxed);

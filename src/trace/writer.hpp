@@ -12,6 +12,19 @@
 
 namespace holdfast::trace {
 
+// One event at a site, that stands for `period` of them. The first five are the site's key; see site_entry for all.
+struct site_sample {
+    site_role role = site_role::none;
+    std::uint32_t lock = 0;
+    std::uint32_t stack = 0;
+    std::uint32_t holder = 0;
+    std::uint64_t pc = 0;
+    std::uint64_t period = 1;
+    std::uint64_t ns = 0;
+    std::uint64_t spun_ns = 0;
+    std::uint64_t waiters = 0;
+};
+
 // Zero pages are a writer that isn't open. Trivial, so that it may lie in memory that the kernel wipes.
 class writer {
 public:
@@ -25,7 +38,7 @@ public:
     // Entries by number, 1 to what an add gave. Entry 0 may be written, and is never read.
     [[nodiscard]] lock_entry& lock(std::uint32_t number) const { return locks_[number]; }
     [[nodiscard]] thread_entry& thread(std::uint32_t number) const { return threads_[number]; }
-    [[nodiscard]] const module_entry& module(std::uint32_t number) const { return modules_[number]; }
+    [[nodiscard]] module_entry& module(std::uint32_t number) const { return modules_[number]; }
     [[nodiscard]] const stack_entry& stack(std::uint32_t number) const { return stacks_[number]; }
 
     // Each gives the new entry's number, or 0 if there is no room, and then has counted one as lost.
@@ -34,13 +47,12 @@ public:
     std::uint32_t add_module(std::uint64_t start, std::uint64_t end, const unsigned char* build_id,
                              std::uint32_t build_id_size, const char* path);
 
-    // The number of this stack, the same for the same frames; 0 if there is no room. `depth` is cut at
+    // The number of this stack, the same for the same frames in one generation of mapped files; 0 if there is no room. `depth` is cut at
     // deepest_stack. `fresh` is set if the stack was not known.
     std::uint32_t stack(const std::uint64_t* frames, std::uint32_t depth, bool& fresh);
 
-    // A sample at a site that stands for `period` events of `ns` each.
-    void sample(site_role role, std::uint32_t lock, std::uint32_t stack, std::uint64_t pc,
-                std::uint64_t period, std::uint64_t ns, std::uint64_t waiters);
+    // Adds a sample to its site; one that finds no room is counted as lost.
+    void sample(const site_sample& s);
 
 private:
     std::uint32_t take(section which);
@@ -57,8 +69,9 @@ private:
     std::uint32_t site_mask_;
 };
 
-// Adds a wait of `ns` to a side's figures.
+// Adds a wait, or a hold, of `ns` to a side's figures.
 void add_wait(wait_figures& to, std::uint64_t ns);
+void add_hold(hold_figures& to, std::uint64_t ns);
 
 // The bucket of a duration.
 std::uint32_t bucket_of(std::uint64_t ns);
