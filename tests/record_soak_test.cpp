@@ -1,4 +1,4 @@
-// More random programs than record_random_test has time for.
+// More random programs than record_stress_test has time for.
 #include "random_programs.hpp"
 
 namespace {

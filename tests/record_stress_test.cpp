@@ -36,8 +36,8 @@ TEST_F(random_programs, leave_a_recording_whenever_they_are_killed) {
             _exit(127);
         }
         while (!std::filesystem::exists(file))
-            std::this_thread::yield();
-        std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 10'000));
         kill(child, SIGKILL);
         int status = 0;
         ASSERT_EQ(waitpid(child, &status, 0), child);
