@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -17,13 +18,15 @@
 
 #include "preload/modules.hpp"
 #include "preload/real.hpp"
+#include "preload/signal_name.hpp"
+#include "trace/command.hpp"
 
 namespace holdfast::preload {
 
 namespace {
 
 constexpr std::uint64_t sample_gap_ns = 1'000'000;
-constexpr std::uint32_t longest_period = 4'096;
+constexpr std::uint32_t longest_period = 1 << 14;
 constexpr std::uint32_t longest_probe = 64;
 constexpr std::uint64_t forgotten =
     ~std::uint64_t{0};                       // a slot of the index whose lock is gone; no address is that
@@ -151,7 +154,45 @@ void note_thread_end(void*) {
     thread.end_ns.store(now_ns(), relaxed);
 }
 
-bool start(control& c) {
+// Only a word is written: begin first, then stop.
+void on_trigger(int /*signal*/) {
+    control* const c = process.load(relaxed);
+    if (!c->out.is_open())
+        return;
+    auto waits = static_cast<std::uint32_t>(trace::command::wait);
+    if (!c->out.head().command.compare_exchange_strong(waits, static_cast<std::uint32_t>(trace::command::run),
+                                                       relaxed))
+        c->out.head().command.store(static_cast<std::uint32_t>(trace::command::stop), relaxed);
+}
+
+// Takes a signal that the program does nothing about.
+void take_signal(int number) {
+    struct sigaction action {};
+    if (number == 0 || sigaction(number, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0 ||
+        action.sa_handler != SIG_DFL)
+        return;
+    action.sa_handler = on_trigger;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+}
+
+// What the environment says about when to begin.
+trace::command first_command(control& c, std::uint64_t now) {
+    const char* const delay = std::getenv("HOLDFAST_RECORD_DELAY");
+    const char* const signal = std::getenv("HOLDFAST_RECORD_SIGNAL");
+    c.begin_at = 0;
+    if (delay != nullptr) {
+        const double seconds = std::strtod(delay, nullptr);
+        if (seconds > 0 && seconds < 1e9)
+            c.begin_at = now + static_cast<std::uint64_t>(seconds * 1e9);
+    }
+    return c.begin_at != 0 || signal != nullptr || std::getenv("HOLDFAST_RECORD_WAIT") != nullptr
+               ? trace::command::wait
+               : trace::command::run;
+}
+
+// Makes the file and all that is needed to write to it. Afterwards its command word says what to do.
+bool prepare(control& c) {
     const char* const file = std::getenv("HOLDFAST_RECORD_FILE");
     if (file == nullptr || *file != '/' || std::strlen(file) > 4096)
         return false;
@@ -165,8 +206,24 @@ bool start(control& c) {
     if (bytes < trace::smallest_file || bytes > trace::largest_file)
         return false;
 
-    if (open_file(c.out, file, root, bytes, now_ns()) != 0)
+    const std::uint64_t now = now_ns();
+    trace::command first = first_command(c, now);
+    // Who was told to wait obeys what its group has been told meanwhile. The first process of the group may have become
+    // another program, and reads what it was told before; others read after their own file is there to be told.
+    const bool in_group = std::getenv("HOLDFAST_RECORD_WAIT") != nullptr;
+    if (in_group) {
+        trace::command told = first;
+        if (trace::read_command(file, told) == 0 && (root || told == trace::command::stop))
+            first = told;
+    }
+    if (first == trace::command::stop && !root)
         return false;
+    if (open_file(c.out, file, root, bytes, now) != 0)
+        return false;
+    c.out.head().command.store(static_cast<std::uint32_t>(first), relaxed);
+    if (in_group && !root && trace::read_command(file, first) == 0)
+        c.out.head().command.store(static_cast<std::uint32_t>(first), relaxed);
+
     const trace::section_entry& locks = c.out.head().table[static_cast<std::uint32_t>(trace::section::locks)];
     const std::uint64_t slots = std::bit_ceil(std::uint64_t{locks.capacity} * 2);
     void* const index = mmap(nullptr, slots * sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
@@ -177,11 +234,32 @@ bool start(control& c) {
     c.index = static_cast<std::atomic<std::uint64_t>*>(index);
     c.index_mask = static_cast<std::uint32_t>(slots - 1);
     c.index_shift = 64 - std::countr_zero(slots);
-    refresh_modules(c.out);
-    c.out.head().begin_ns.store(c.out.head().start_ns, relaxed);
     if (!has_key.exchange(true, relaxed) && pthread_key_create(&thread_end_key, note_thread_end) != 0)
         has_key.store(false, relaxed);
+    if (const char* const signal = std::getenv("HOLDFAST_RECORD_SIGNAL"); signal != nullptr)
+        take_signal(signal_number(signal));
     return true;
+}
+
+trace::command told(const control& c) {
+    return static_cast<trace::command>(c.out.head().command.load(relaxed));
+}
+
+// Whether it is time to begin, or to give up.
+bool wait_is_over(const control& c) {
+    return told(c) != trace::command::wait ||
+           (c.begin_at != 0 && time_of(CLOCK_MONOTONIC_COARSE) >= c.begin_at);
+}
+
+// From here on threads record. Called by the one that has set the stage to `starting`; gives the next.
+stage begin(control& c) {
+    if (told(c) == trace::command::stop)
+        return stage::off;
+    refresh_modules(c.out);
+    c.out.head().command.store(static_cast<std::uint32_t>(trace::command::run), relaxed);
+    c.out.head().begin_ns.store(now_ns(), relaxed);
+    c.epoch.store(static_cast<std::uint32_t>(getpid()) + inside + 1, relaxed);
+    return stage::on;
 }
 
 // The page that a fork wipes, in place of the zeros that stand there before.
@@ -197,25 +275,43 @@ control* wiped_page() {
     return static_cast<control*>(page);
 }
 
-// Whether the recording is on; starts it unless another thread is about to.
+// Whether the recording is on; starts it if it is time, unless another thread is about to.
 bool started(control*& c) {
     stage seen = stage::idle;
-    // Acquire, with the release below: who sees `on` sees the writer. One thread gets from idle to starting.
-    if (!c->now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire))
-        return seen == stage::on;
-    if (c == &before_start) {
-        control* const page = wiped_page();
-        if (page == nullptr)
-            return false;
-        page->now.store(stage::starting, relaxed);
-        c = page;
-        process.store(page, std::memory_order_release); // whoever loads it sees `starting`, and keeps away
+    // Acquire, with the release below: who sees a later stage sees the writer. One thread gets to starting.
+    if (c->now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire)) {
+        if (c == &before_start) {
+            control* const page = wiped_page();
+            if (page == nullptr)
+                return false;
+            page->now.store(stage::starting, relaxed);
+            c = page;
+            process.store(page,
+                          std::memory_order_release); // whoever loads it sees `starting`, and keeps away
+        }
+        seen = !prepare(*c) ? stage::off : wait_is_over(*c) ? begin(*c) : stage::waiting;
+        c->now.store(seen, std::memory_order_release);
+    } else if (seen == stage::waiting && wait_is_over(*c) &&
+               c->now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire)) {
+        seen = begin(*c);
+        c->now.store(seen, std::memory_order_release);
     }
-    const bool on = start(*c);
-    if (on)
-        c->epoch.store(static_cast<std::uint32_t>(getpid()) + inside + 1, relaxed);
-    c->now.store(on ? stage::on : stage::off, std::memory_order_release);
-    return on;
+    return seen == stage::on;
+}
+
+// Stops for good if that was asked for. To be called now and then by whoever records.
+void obey(control& c) {
+    if (told(c) != trace::command::stop)
+        return;
+    c.epoch.store(0, relaxed);
+    c.now.store(stage::off, std::memory_order_release);
+    std::uint64_t running = 0;
+    c.out.head().end_ns.compare_exchange_strong(running, now_ns(), relaxed);
+}
+
+// Whether what has just come to its end is to be counted: not after a stop.
+bool still_on(const control& c) {
+    return c.now.load(relaxed) == stage::on;
 }
 
 } // namespace
@@ -239,8 +335,9 @@ std::uint32_t sampler::sampled(std::uint64_t now) {
 }
 
 bool enter(control& found) {
-    // Off for good; acquire, with started()'s release, for glibc's functions were found before.
-    if (found.now.load(std::memory_order_acquire) == stage::off)
+    // Acquire, with started()'s release: glibc's functions were found before.
+    const stage now = found.now.load(std::memory_order_acquire);
+    if (now == stage::off || (now == stage::waiting && !wait_is_over(found)))
         return false;
     find_real_functions();
     if (self.epoch == inside)
@@ -341,6 +438,7 @@ std::uint32_t sampled_acquisition(control& c, const void* pc) {
     const std::uint64_t now = now_ns();
     count_acquisitions(c, now);
     c.out.head().last_ns.store(now, relaxed);
+    obey(c);
     return stack_from(c, pc);
 }
 
@@ -379,6 +477,7 @@ wait begin_wait(control& c, std::uint32_t number, std::uint32_t stack, const voi
     w.holder = lock.holder.load(relaxed);
     const bool due = self.waits.due();
     if (due || stack != 0) {
+        obey(c);
         w.period = self.waits.sampled(w.begin);
         w.stack = stack != 0 ? stack : stack_from(c, pc);
         w.cpu_begin = cpu_ns();
@@ -394,7 +493,7 @@ std::uint32_t end_wait(control& c, std::uint32_t number, const wait& w, side how
     lock_entry& lock = c.out.lock(number);
     const std::uint32_t behind = lock.waiters.fetch_sub(1, relaxed) - 1;
     const std::uint64_t release_pc = lock.release_pc.exchange(0, relaxed);
-    if (came == outcome::refused)
+    if (came == outcome::refused || !still_on(c))
         return 0;
     trace::wait_figures& figures = how == side::alone ? lock.alone : lock.shared;
     trace::add_wait(figures, ns);
@@ -435,6 +534,7 @@ wait begin_condition(control& c, std::uint32_t number, const void* pc) {
     lock_entry& condition = c.out.lock(number);
     trace::raise(condition.longest_queue, condition.waiters.fetch_add(1, relaxed) + 1);
     if (self.conditions.due()) {
+        obey(c);
         w.period = self.conditions.sampled(w.begin);
         w.stack = stack_from(c, pc);
     }
@@ -447,6 +547,8 @@ void end_condition(control& c, std::uint32_t number, const wait& w, bool timed_o
     const std::uint64_t ns = now - w.begin;
     lock_entry& condition = c.out.lock(number);
     condition.waiters.fetch_sub(1, relaxed);
+    if (!still_on(c))
+        return;
     trace::add_wait(condition.alone, ns);
     const std::uint64_t signal_ns = condition.signal_ns.load(relaxed);
     if (timed_out)
@@ -508,16 +610,18 @@ void released(control& c, std::uint32_t number, const void* pc) {
 
 namespace {
 
-// The process that was asked for is recorded from here on even if it never takes a lock; others from their first.
+// The process that was asked for is recorded from here on even if it never takes a lock, and so is one that a signal may
+// come to; others from their first.
 __attribute__((constructor)) void begin_process() {
     const char* const root = std::getenv("HOLDFAST_RECORD_ROOT");
-    if (root != nullptr && std::atol(root) == getpid())
+    if ((root != nullptr && std::atol(root) == getpid()) || std::getenv("HOLDFAST_RECORD_SIGNAL") != nullptr)
         may_record();
 }
 
 __attribute__((destructor)) void end_process() {
     control* const c = process.load(relaxed);
-    if (c->now.load(std::memory_order_acquire) != stage::on) // with started()'s release
+    const stage at = c->now.load(std::memory_order_acquire); // with started()'s release
+    if (at != stage::on && at != stage::waiting)
         return;
     const std::uint64_t now = now_ns();
     if (self.epoch == c->epoch.load(relaxed))

@@ -69,13 +69,15 @@ struct thread_state {
     sampler initialisations;
 };
 
-enum class stage : std::uint32_t { idle, starting, on, off };
+// `waiting`: the file is there, and what is recorded will begin when its command word, or the time, says so.
+enum class stage : std::uint32_t { idle, starting, waiting, on, off };
 
 // Wiped by a fork: all zero is "not started".
 struct control {
     std::atomic<std::uint32_t> epoch; // of threads that may record; 0: none
     std::atomic<stage> now;
     std::atomic<bool> reading_modules;
+    std::uint64_t begin_at; // CLOCK_MONOTONIC; 0: when it is told to
     trace::writer out;
     std::atomic<std::uint64_t>* index; // lock numbers by address: (address >> 2) << lock_number_bits | number
     std::uint32_t index_mask;
