@@ -99,7 +99,8 @@ constexpr kind kinds[] = {
 // In the child: glibc takes shortcuts as long as there has been one thread only.
 int measure(const char* name) {
     pthread_t other;
-    pthread_create(&other, nullptr, [](void* unused) { return unused; }, nullptr);
+    pthread_create(
+        &other, nullptr, [](void* unused) { return unused; }, nullptr);
     pthread_join(other, nullptr);
     cpu_set_t first;
     CPU_ZERO(&first);

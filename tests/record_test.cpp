@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/data_files.hpp"
+#include "trace/format.hpp"
 
 namespace {
 
@@ -194,6 +196,104 @@ TEST_F(record, other_processes_have_recordings_of_their_own_unless_told_not_to) 
     EXPECT_EQ(files_like("one"), 2u);
     ASSERT_EQ(holdfast_run("record -o two --no-follow -- ./script").status, 0);
     EXPECT_EQ(files_like("two"), 1u);
+}
+
+// How often the lock of this phase was taken while it was recorded.
+std::uint64_t taken_in(const json& report, int phase) {
+    for (const json& lock : report["locks"]) {
+        if (lock["lock"] == fmt::format("phases`phase_{}", phase))
+            return lock["acquisitions"];
+    }
+    return 0;
+}
+
+constexpr std::uint64_t taken_in_a_phase = 200'000;
+
+TEST_F(record, begins_and_stops_when_told_from_elsewhere) {
+    const std::string self = (build_ / "holdfast").string();
+    const outcome run = holdfast_run(fmt::format(
+        "record -o a --no-follow --delay 100000 -- {} '{} record --start a' '{} record --stop a' true true",
+        program("phases"), self, self));
+    ASSERT_EQ(run.status, 0) << run.error;
+    const json r = report("a");
+    EXPECT_TRUE(r["ended"]);
+    EXPECT_EQ(taken_in(r, 0), 0u);
+    EXPECT_EQ(taken_in(r, 1), taken_in_a_phase);
+    EXPECT_LT(taken_in(r, 2), taken_in_a_phase); // it looks now and then
+    EXPECT_EQ(taken_in(r, 3), 0u);
+    const outcome late = holdfast_run("record --stop a");
+    EXPECT_EQ(late.status, 2);
+    EXPECT_NE(late.error.find("a: this recording has ended"), std::string::npos) << late.error;
+}
+
+TEST_F(record, begins_and_stops_at_signals_to_itself) {
+    // The shell's parent is the program, and that one's `record`.
+    const auto signal_until = [](holdfast::trace::command what) {
+        return fmt::format("kill -USR1 $(cut -d\" \" -f4 /proc/$PPID/stat); while [ $(od -An -tu4 -j{} -N4 "
+                           "a) != {} ]; do :; done",
+                           offsetof(holdfast::trace::header, command), static_cast<std::uint32_t>(what));
+    };
+    const outcome run = holdfast_run(fmt::format(
+        "record -o a --no-follow --start-on-signal USR1 -- {} '{}' '{}' true true", program("phases"),
+        signal_until(holdfast::trace::command::run), signal_until(holdfast::trace::command::stop)));
+    ASSERT_EQ(run.status, 0) << run.error;
+    const json r = report("a");
+    EXPECT_EQ(taken_in(r, 0), 0u);
+    EXPECT_EQ(taken_in(r, 1), taken_in_a_phase);
+    EXPECT_LT(taken_in(r, 2), taken_in_a_phase);
+    EXPECT_EQ(taken_in(r, 3), 0u);
+}
+
+TEST_F(record, begins_after_a_delay) {
+    ASSERT_EQ(
+        holdfast_run("record -o a --no-follow --delay 0.05 -- " + program("phases") + " 'sleep 0.2' true")
+            .status,
+        0);
+    EXPECT_EQ(taken_in(report("a"), 1), taken_in_a_phase);
+    ASSERT_EQ(holdfast_run("record -o b --no-follow --delay 100000 -- " + program("phases") + " true").status,
+              0);
+    EXPECT_EQ(taken_in(report("b"), 0), 0u);
+}
+
+TEST_F(record, the_environment_alone_has_the_same_triggers) {
+    const std::string library =
+        fmt::format("LD_PRELOAD={} HOLDFAST_RECORD_FILE={}", (build_ / "libholdfast_record.so").string(),
+                    (folder_ / "a").string());
+    const std::string trigger = "'LD_PRELOAD= kill -USR1 $PPID'";
+    ASSERT_EQ(run(fmt::format("{} HOLDFAST_RECORD_SIGNAL=USR1 {} {} {} true true", library, program("phases"),
+                              trigger, trigger))
+                  .status,
+              0);
+    const json by_signal = report("a");
+    EXPECT_EQ(taken_in(by_signal, 0), 0u);
+    EXPECT_EQ(taken_in(by_signal, 1), taken_in_a_phase);
+    EXPECT_LT(taken_in(by_signal, 2), taken_in_a_phase);
+    EXPECT_EQ(taken_in(by_signal, 3), 0u);
+    fs::remove(folder_ / "a");
+    ASSERT_EQ(run(fmt::format("{} HOLDFAST_RECORD_DELAY=0.05 {} 'LD_PRELOAD= sleep 0.2' true", library,
+                              program("phases")))
+                  .status,
+              0);
+    EXPECT_EQ(taken_in(report("a"), 1), taken_in_a_phase);
+}
+
+TEST_F(record, processes_that_come_later_obey_what_the_first_was_told) {
+    const std::string self = (build_ / "holdfast").string();
+    const std::string others = program("phases") + " true";
+    const outcome run = holdfast_run(fmt::format(
+        "record -o a --delay 100000 -- {} \"{}\" '{} record --start a' \"{}\" '{} record --stop a; {}'",
+        program("phases"), others, self, others, self, others));
+    ASSERT_EQ(run.status, 0) << run.error;
+    std::vector<std::uint64_t> taken;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("a."))
+            taken.push_back(taken_in(report(name), 0));
+    }
+    std::sort(taken.begin(), taken.end());
+    ASSERT_GE(taken.size(), 2u);
+    EXPECT_EQ(taken.back(), taken_in_a_phase); // the one between
+    EXPECT_EQ(taken[taken.size() - 2], 0u);    // the one before
 }
 
 } // namespace

@@ -14,12 +14,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include "preload/modules.hpp"
 #include "preload/real.hpp"
 #include "preload/signal_name.hpp"
 #include "trace/command.hpp"
+#include "unwind/unwind.hpp"
 
 namespace holdfast::preload {
 
@@ -29,8 +29,7 @@ constexpr std::uint64_t sample_gap_ns = 1'000'000;
 constexpr std::uint32_t longest_period = 1 << 14;
 constexpr std::uint32_t longest_probe = 64;
 constexpr std::uint64_t forgotten =
-    ~std::uint64_t{0};                       // a slot of the index whose lock is gone; no address is that
-constexpr std::uint32_t frames_of_ours = 12; // at most, above the caller's
+    ~std::uint64_t{0}; // a slot of the index whose lock is gone; no address is that
 
 constinit control before_start{};
 
@@ -46,24 +45,6 @@ std::uint64_t cpu_ns() {
 }
 
 // ---- Stacks ----
-
-struct walk {
-    std::uint64_t frames[trace::deepest_stack];
-    std::uint32_t depth;
-    std::uint64_t caller;
-    std::uint32_t skipped;
-};
-
-_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
-    walk& w = *static_cast<walk*>(argument);
-    const std::uint64_t pc = _Unwind_GetIP(context);
-    if (pc == 0)
-        return _URC_END_OF_STACK;
-    if (w.depth == 0 && pc != w.caller)
-        return ++w.skipped < frames_of_ours ? _URC_NO_REASON : _URC_END_OF_STACK;
-    w.frames[w.depth++] = pc;
-    return w.depth < trace::deepest_stack ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
 
 // Locks in files that ended with this generation: what comes to their addresses is another lock.
 void forget_locks(control& c, std::uint32_t generation) {
@@ -100,17 +81,13 @@ std::uint32_t written_stack(control& c, const std::uint64_t* frames, std::uint32
     return c.out.stack(frames, depth, fresh); // in the generation that has just begun
 }
 
-// The stack from the caller at `pc` on, by the unwind tables that every Debian program has: our own copy of libgcc's
-// unwinder finds them by _dl_find_object, without a lock. Where it gets nowhere, the caller alone.
+// The stack from the caller at `pc` on; where that can't be unwound, the caller alone.
 std::uint32_t stack_from(control& c, const void* pc) {
-    walk w;
-    w.depth = 0;
-    w.skipped = 0;
-    w.caller = reinterpret_cast<std::uint64_t>(pc);
-    _Unwind_Backtrace(add_frame, &w);
-    if (w.depth == 0)
-        return written_stack(c, &w.caller, 1);
-    return written_stack(c, w.frames, w.depth);
+    const auto caller = reinterpret_cast<std::uint64_t>(pc);
+    std::uint64_t frames[trace::deepest_stack];
+    const std::uint32_t depth =
+        unwind::stack(caller, c.out.head().generation.load(relaxed), frames, trace::deepest_stack);
+    return depth != 0 ? written_stack(c, frames, depth) : written_stack(c, &caller, 1);
 }
 
 // ---- Starting ----
