@@ -66,6 +66,39 @@ const pthread_mutex_t* as_mutex(const mtx_t* mutex) {
     return reinterpret_cast<const pthread_mutex_t*>(mutex);
 }
 
+lock_kind kind_of(const mtx_t* mutex) {
+    return kind_of(as_mutex(mutex));
+}
+
+lock_kind kind_of(const pthread_rwlock_t*) {
+    return lock_kind::rwlock;
+}
+
+lock_kind kind_of(const volatile pthread_spinlock_t*) {
+    return lock_kind::spin;
+}
+
+// Whether a recursive mutex was taken by its holder more than once.
+bool is_nested(const pthread_mutex_t* mutex) {
+    return kind_of(mutex) == lock_kind::recursive && mutex->__data.__count > 1;
+}
+
+bool is_nested(const mtx_t* mutex) {
+    return is_nested(as_mutex(mutex));
+}
+
+bool is_nested(const pthread_rwlock_t*) {
+    return false;
+}
+
+bool is_nested(const volatile pthread_spinlock_t*) {
+    return false;
+}
+
+bool left_alone(control& c, const mtx_t* mutex) {
+    return left_alone(c, as_mutex(mutex));
+}
+
 bool good_time(const timespec* at) {
     return at->tv_nsec >= 0 && at->tv_nsec < 1'000'000'000;
 }
@@ -74,25 +107,35 @@ bool good_clock(clockid_t clock) {
     return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME;
 }
 
-// The lock was taken by this thread. Looked up only now, so that little has to be kept over the call that took it.
-int taken(control& c, const volatile void* lock, lock_kind kind, side how, const void* pc) {
-    const std::uint32_t number = lock_number(c, lock, kind, pc);
-    if (how == side::alone)
-        acquired(c, number);
+// The caller's address: a macro, since it has to be asked for in the exported function itself, or in what is always
+// inlined into that, and where it is needed, so that nothing keeps it until then.
+#define HOLDFAST_CALLER __builtin_return_address(0)
+
+// The lock was taken by this thread. A function, so that the one that took it, with a call on its way, need keep nothing
+// but the lock over that.
+template <side how, class Lock>
+[[gnu::noinline]] int took(Lock* lock, const void* pc) {
+    lock_entry& entry = entry_of(process, lock, kind_of(lock), pc);
+    self.last_lock = lock;
+    self.last_entry = &entry;
+    if constexpr (how == side::alone)
+        acquired(entry);
     else
-        acquired_shared(c, number);
+        acquired_shared(entry);
     return 0;
 }
 
-// Out of line, so that the way without contention saves no registers for it. `stack` is the caller's, if it was taken.
-template <class Wait>
-[[gnu::noinline, gnu::cold]] int take_after_wait(control& c, const volatile void* lock, lock_kind kind,
-                                                 side how, const void* pc, int late, std::uint32_t stack,
+// `stack` is the caller's, if it was taken.
+template <side how, class Lock, class Wait>
+[[gnu::noinline, gnu::cold]] int take_after_wait(Lock* lock, const void* pc, int late, std::uint32_t stack,
                                                  Wait wait_for_it) {
-    const std::uint32_t number = lock_number(c, lock, kind, pc);
-    const wait w = begin_wait(c, number, stack, pc);
+    control& c = process;
+    lock_entry& entry = entry_of(c, lock, kind_of(lock), pc);
+    const wait w = begin_wait(c, entry, stack, pc);
     const int result = wait_for_it();
-    const std::uint32_t waiter = end_wait(c, number, w, how,
+    if (!goes_on(c, w))
+        return result;
+    const std::uint32_t waiter = end_wait(c, entry, w, how,
                                           result == 0      ? outcome::held
                                           : result == late ? outcome::timed_out
                                                            : outcome::refused,
@@ -101,77 +144,86 @@ template <class Wait>
         self.acquisitions.take_back();
         return result;
     }
-    taken(c, lock, kind, how, pc);
     if (waiter != 0)
-        watch_hold(c, number, how, waiter, stack != 0);
-    return 0;
+        watch_hold(lock, entry, how, waiter, stack != 0);
+    return took<how>(lock, pc);
+}
+
+// What a try came to that was no success.
+template <side how, class Lock, class Wait>
+[[gnu::noinline, gnu::cold]] int not_taken(Lock* lock, const void* pc, int result, int busy, int late,
+                                           Wait wait_for_it) {
+    if (result == busy)
+        return take_after_wait<how>(lock, pc, late, 0, wait_for_it);
+    self.acquisitions.take_back();
+    return result;
 }
 
 // An acquisition whose stack is taken before the lock is tried, so that its holding gets no longer.
-template <class Try, class Wait>
-[[gnu::noinline, gnu::cold]] int take_sampled(control& c, const volatile void* lock, lock_kind kind, side how,
-                                              const void* pc, int busy, int late, Try try_it,
+template <side how, class Lock, class Try, class Wait>
+[[gnu::noinline, gnu::cold]] int take_sampled(Lock* lock, const void* pc, int busy, int late, Try try_it,
                                               Wait wait_for_it) {
-    const std::uint32_t stack = sampled_acquisition(c, pc);
+    const std::uint32_t stack = sampled_acquisition(process, pc);
     const int result = try_it();
     if (result == busy)
-        return take_after_wait(c, lock, kind, how, pc, late, stack, wait_for_it);
+        return take_after_wait<how>(lock, pc, late, stack, wait_for_it);
     if (result != 0) {
         self.acquisitions.take_back();
         return result;
     }
-    taken(c, lock, kind, how, pc);
-    watch_hold(c, lock_number(c, lock, kind, pc), how, stack, true);
-    return 0;
+    watch_hold(lock, entry_of(process, lock, kind_of(lock), pc), how, stack, true);
+    return took<how>(lock, pc);
 }
 
 // Tries, and waits if it must. `busy` and `late` are what the functions answer then.
-template <class Try, class Wait>
-[[gnu::always_inline]] inline int take(control& c, const volatile void* lock, lock_kind kind, side how,
-                                       const void* pc, int busy, int late, Try try_it, Wait wait_for_it) {
+template <side how, class Lock, class Try, class Wait>
+[[gnu::always_inline]] inline int take(Lock* lock, int busy, int late, Try try_it, Wait wait_for_it) {
     if (self.acquisitions.due()) [[unlikely]]
-        return take_sampled(c, lock, kind, how, pc, busy, late, try_it, wait_for_it);
+        return take_sampled<how>(lock, HOLDFAST_CALLER, busy, late, try_it, wait_for_it);
     const int result = try_it();
-    if (result == 0) [[likely]]
-        return taken(c, lock, kind, how, pc);
-    if (result == busy)
-        return take_after_wait(c, lock, kind, how, pc, late, 0, wait_for_it);
-    self.acquisitions.take_back();
-    return result;
+    if (result != 0) [[unlikely]]
+        return not_taken<how>(lock, HOLDFAST_CALLER, result, busy, late, wait_for_it);
+    return took<how>(lock, HOLDFAST_CALLER);
 }
 
-template <class Try>
-int try_once(control& c, const volatile void* lock, lock_kind kind, side how, const void* pc, int busy,
-             Try try_it) {
+template <side how, class Lock, class Try>
+[[gnu::always_inline]] inline int try_once(Lock* lock, int busy, Try try_it) {
     const bool sampled = self.acquisitions.due();
-    const std::uint32_t stack = sampled ? sampled_acquisition(c, pc) : 0;
+    const std::uint32_t stack = sampled ? sampled_acquisition(process, HOLDFAST_CALLER) : 0;
     const int result = try_it();
-    if (result == 0) {
-        taken(c, lock, kind, how, pc);
-        if (sampled)
-            watch_hold(c, lock_number(c, lock, kind, pc), how, stack, true);
-        return 0;
+    if (result != 0) {
+        self.acquisitions.take_back();
+        if (result == busy)
+            failed_try(entry_of(process, lock, kind_of(lock), HOLDFAST_CALLER), how);
+        return result;
     }
-    self.acquisitions.take_back();
-    if (result == busy)
-        failed_try(c, lock_number(c, lock, kind, pc), how);
-    return result;
+    if (sampled)
+        watch_hold(lock, entry_of(process, lock, kind_of(lock), HOLDFAST_CALLER), how, stack, true);
+    return took<how>(lock, HOLDFAST_CALLER);
 }
 
-template <class Unlock>
-[[gnu::noinline, gnu::cold]] int let_go_to_others(control& c, std::uint32_t number, const void* pc,
-                                                  Unlock unlock) {
+// Lets go of a lock that was not the last taken, or is watched, or is waited for: all that need not be fast.
+template <side how, class Lock, class Unlock>
+[[gnu::noinline, gnu::cold]] int let_go_slowly(Lock* lock, const void* pc, Unlock unlock) {
+    control& c = process;
+    if (is_nested(lock))
+        return unlock();
+    if (self.hold.lock == lock)
+        end_watched_hold(c);
+    lock_entry& entry = entry_of(c, lock, kind_of(lock), pc);
+    if (entry.waiters.load(relaxed) == 0)
+        return unlock();
+    releasing(entry, how, pc);
     const int result = unlock();
-    released(c, number, pc);
+    released(c, entry, pc);
     return result;
 }
 
-template <class Unlock>
-[[gnu::always_inline]] inline int let_go(control& c, const volatile void* lock, lock_kind kind, side how,
-                                         const void* pc, Unlock unlock) {
-    const std::uint32_t number = lock_number(c, lock, kind, pc);
-    if (releasing(c, number, how, pc)) [[unlikely]]
-        return let_go_to_others(c, number, pc, unlock);
+template <side how, class Lock, class Unlock>
+[[gnu::always_inline]] inline int let_go(Lock* lock, Unlock unlock) {
+    if (self.hold.lock == lock || self.last_lock != lock || self.last_entry->waiters.load(relaxed) != 0)
+        [[unlikely]]
+        return let_go_slowly<how>(lock, HOLDFAST_CALLER, unlock);
     return unlock();
 }
 
@@ -179,33 +231,32 @@ template <class Unlock>
 template <class Wait>
 int await(control& c, const void* condition, const pthread_mutex_t* mutex, const void* pc, int late,
           Wait wait_for_it) {
-    const std::uint32_t number = lock_number(c, condition, lock_kind::condition, pc);
-    const bool alone = left_alone(c, mutex);
-    const std::uint32_t held = alone ? 0 : lock_number(c, mutex, kind_of(mutex), pc);
-    if (!alone)
-        releasing(c, held, side::alone, pc);
-    const wait w = begin_condition(c, number, pc);
+    lock_entry& entry = entry_of(c, condition, lock_kind::condition, pc);
+    const bool measured = !left_alone(c, mutex);
+    if (measured) {
+        if (self.hold.lock == mutex)
+            end_watched_hold(c);
+        lock_entry& held = entry_of(c, mutex, kind_of(mutex), pc);
+        if (held.waiters.load(relaxed) != 0)
+            releasing(held, side::alone, pc);
+    }
+    const wait w = begin_condition(c, entry, pc);
     const int result = wait_for_it();
-    // The wait may have ended in a child, or on a thread that was known anew.
-    control* const after = may_record();
-    if (after == nullptr)
+    if (!goes_on(c, w))
         return result;
-    end_condition(*after, number, w, result == late, pc);
-    if (!alone && (result == 0 || result == late))
-        acquired(*after, held);
+    end_condition(c, entry, w, result == late, pc);
+    if (measured && (result == 0 || result == late))
+        took<side::alone>(mutex, pc);
     return result;
 }
 
 template <class Signal>
 int tell(control& c, const void* condition, const void* pc, Signal signal) {
-    signalling(c, lock_number(c, condition, lock_kind::condition, pc));
+    signalling(entry_of(c, condition, lock_kind::condition, pc));
     return signal();
 }
 
 } // namespace
-
-// The caller's address: a macro, since it has to be asked for in the exported function itself.
-#define HOLDFAST_CALLER __builtin_return_address(0)
 
 // ---- Mutexes ----
 
@@ -223,26 +274,25 @@ HOLDFAST_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, mutex))
         return real.mutex_lock(mutex);
-    return take(
-        *c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.mutex_trylock(mutex); }, [=] { return real.mutex_lock(mutex); });
+    return take<side::alone>(
+        mutex, EBUSY, ETIMEDOUT, [=] { return real.mutex_trylock(mutex); },
+        [=] { return real.mutex_lock(mutex); });
 }
 
 HOLDFAST_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, mutex))
         return real.mutex_trylock(mutex);
-    return try_once(*c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY,
-                    [=] { return real.mutex_trylock(mutex); });
+    return try_once<side::alone>(mutex, EBUSY, [=] { return real.mutex_trylock(mutex); });
 }
 
 HOLDFAST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, mutex))
         return real.mutex_timedlock(mutex, until);
-    return take(
-        *c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.mutex_trylock(mutex); }, [=] { return real.mutex_timedlock(mutex, until); });
+    return take<side::alone>(
+        mutex, EBUSY, ETIMEDOUT, [=] { return real.mutex_trylock(mutex); },
+        [=] { return real.mutex_timedlock(mutex, until); });
 }
 
 HOLDFAST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
@@ -250,17 +300,16 @@ HOLDFAST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t cl
     control* const c = may_record();
     if (c == nullptr || !good_clock(clock) || left_alone(*c, mutex))
         return real.mutex_clocklock(mutex, clock, until);
-    return take(
-        *c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.mutex_trylock(mutex); }, [=] { return real.mutex_clocklock(mutex, clock, until); });
+    return take<side::alone>(
+        mutex, EBUSY, ETIMEDOUT, [=] { return real.mutex_trylock(mutex); },
+        [=] { return real.mutex_clocklock(mutex, clock, until); });
 }
 
 HOLDFAST_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, mutex))
         return real.mutex_unlock(mutex);
-    return let_go(*c, mutex, kind_of(mutex), side::alone, HOLDFAST_CALLER,
-                  [=] { return real.mutex_unlock(mutex); });
+    return let_go<side::alone>(mutex, [=] { return real.mutex_unlock(mutex); });
 }
 
 HOLDFAST_EXPORT int mtx_init(mtx_t* mutex, int type) {
@@ -273,36 +322,34 @@ HOLDFAST_EXPORT int mtx_init(mtx_t* mutex, int type) {
 
 HOLDFAST_EXPORT int mtx_lock(mtx_t* mutex) {
     control* const c = may_record();
-    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+    if (c == nullptr || left_alone(*c, mutex))
         return real.mtx_lock(mutex);
-    return take(
-        *c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER, thrd_busy, thrd_timedout,
-        [=] { return real.mtx_trylock(mutex); }, [=] { return real.mtx_lock(mutex); });
+    return take<side::alone>(
+        mutex, thrd_busy, thrd_timedout, [=] { return real.mtx_trylock(mutex); },
+        [=] { return real.mtx_lock(mutex); });
 }
 
 HOLDFAST_EXPORT int mtx_trylock(mtx_t* mutex) {
     control* const c = may_record();
-    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+    if (c == nullptr || left_alone(*c, mutex))
         return real.mtx_trylock(mutex);
-    return try_once(*c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER, thrd_busy,
-                    [=] { return real.mtx_trylock(mutex); });
+    return try_once<side::alone>(mutex, thrd_busy, [=] { return real.mtx_trylock(mutex); });
 }
 
 HOLDFAST_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* until) {
     control* const c = may_record();
-    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+    if (c == nullptr || left_alone(*c, mutex))
         return real.mtx_timedlock(mutex, until);
-    return take(
-        *c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER, thrd_busy, thrd_timedout,
-        [=] { return real.mtx_trylock(mutex); }, [=] { return real.mtx_timedlock(mutex, until); });
+    return take<side::alone>(
+        mutex, thrd_busy, thrd_timedout, [=] { return real.mtx_trylock(mutex); },
+        [=] { return real.mtx_timedlock(mutex, until); });
 }
 
 HOLDFAST_EXPORT int mtx_unlock(mtx_t* mutex) {
     control* const c = may_record();
-    if (c == nullptr || left_alone(*c, as_mutex(mutex)))
+    if (c == nullptr || left_alone(*c, mutex))
         return real.mtx_unlock(mutex);
-    return let_go(*c, mutex, kind_of(as_mutex(mutex)), side::alone, HOLDFAST_CALLER,
-                  [=] { return real.mtx_unlock(mutex); });
+    return let_go<side::alone>(mutex, [=] { return real.mtx_unlock(mutex); });
 }
 
 // ---- Read-write locks ----
@@ -320,26 +367,25 @@ HOLDFAST_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, lock))
         return real.rwlock_rdlock(lock);
-    return take(
-        *c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.rwlock_tryrdlock(lock); }, [=] { return real.rwlock_rdlock(lock); });
+    return take<side::shared>(
+        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_tryrdlock(lock); },
+        [=] { return real.rwlock_rdlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, lock))
         return real.rwlock_tryrdlock(lock);
-    return try_once(*c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY,
-                    [=] { return real.rwlock_tryrdlock(lock); });
+    return try_once<side::shared>(lock, EBUSY, [=] { return real.rwlock_tryrdlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
     control* const c = may_record();
     if (c == nullptr || !good_time(until) || left_alone(*c, lock))
         return real.rwlock_timedrdlock(lock, until);
-    return take(
-        *c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.rwlock_tryrdlock(lock); }, [=] { return real.rwlock_timedrdlock(lock, until); });
+    return take<side::shared>(
+        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_tryrdlock(lock); },
+        [=] { return real.rwlock_timedrdlock(lock, until); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
@@ -347,9 +393,8 @@ HOLDFAST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t
     control* const c = may_record();
     if (c == nullptr || !good_clock(clock) || !good_time(until) || left_alone(*c, lock))
         return real.rwlock_clockrdlock(lock, clock, until);
-    return take(
-        *c, lock, lock_kind::rwlock, side::shared, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.rwlock_tryrdlock(lock); },
+    return take<side::shared>(
+        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_tryrdlock(lock); },
         [=] { return real.rwlock_clockrdlock(lock, clock, until); });
 }
 
@@ -357,26 +402,25 @@ HOLDFAST_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, lock))
         return real.rwlock_wrlock(lock);
-    return take(
-        *c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.rwlock_trywrlock(lock); }, [=] { return real.rwlock_wrlock(lock); });
+    return take<side::alone>(
+        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_trywrlock(lock); },
+        [=] { return real.rwlock_wrlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr || left_alone(*c, lock))
         return real.rwlock_trywrlock(lock);
-    return try_once(*c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY,
-                    [=] { return real.rwlock_trywrlock(lock); });
+    return try_once<side::alone>(lock, EBUSY, [=] { return real.rwlock_trywrlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
     control* const c = may_record();
     if (c == nullptr || !good_time(until) || left_alone(*c, lock))
         return real.rwlock_timedwrlock(lock, until);
-    return take(
-        *c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.rwlock_trywrlock(lock); }, [=] { return real.rwlock_timedwrlock(lock, until); });
+    return take<side::alone>(
+        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_trywrlock(lock); },
+        [=] { return real.rwlock_timedwrlock(lock, until); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
@@ -384,9 +428,8 @@ HOLDFAST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t
     control* const c = may_record();
     if (c == nullptr || !good_clock(clock) || !good_time(until) || left_alone(*c, lock))
         return real.rwlock_clockwrlock(lock, clock, until);
-    return take(
-        *c, lock, lock_kind::rwlock, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.rwlock_trywrlock(lock); },
+    return take<side::alone>(
+        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_trywrlock(lock); },
         [=] { return real.rwlock_clockwrlock(lock, clock, until); });
 }
 
@@ -395,9 +438,9 @@ HOLDFAST_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
     if (c == nullptr || left_alone(*c, lock))
         return real.rwlock_unlock(lock);
     // A writer's number stands there for as long as it holds the lock.
-    const side how = lock->__data.__cur_writer != 0 ? side::alone : side::shared;
-    return let_go(*c, lock, lock_kind::rwlock, how, HOLDFAST_CALLER,
-                  [=] { return real.rwlock_unlock(lock); });
+    const auto unlock = [=] { return real.rwlock_unlock(lock); };
+    return lock->__data.__cur_writer != 0 ? let_go<side::alone>(lock, unlock)
+                                          : let_go<side::shared>(lock, unlock);
 }
 
 // ---- Spinlocks ----
@@ -414,25 +457,23 @@ HOLDFAST_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr)
         return real.spin_lock(lock);
-    return take(
-        *c, lock, lock_kind::spin, side::alone, HOLDFAST_CALLER, EBUSY, ETIMEDOUT,
-        [=] { return real.spin_trylock(lock); }, [=] { return real.spin_lock(lock); });
+    return take<side::alone>(
+        lock, EBUSY, ETIMEDOUT, [=] { return real.spin_trylock(lock); },
+        [=] { return real.spin_lock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr)
         return real.spin_trylock(lock);
-    return try_once(*c, lock, lock_kind::spin, side::alone, HOLDFAST_CALLER, EBUSY,
-                    [=] { return real.spin_trylock(lock); });
+    return try_once<side::alone>(lock, EBUSY, [=] { return real.spin_trylock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
     control* const c = may_record();
     if (c == nullptr)
         return real.spin_unlock(lock);
-    return let_go(*c, lock, lock_kind::spin, side::alone, HOLDFAST_CALLER,
-                  [=] { return real.spin_unlock(lock); });
+    return let_go<side::alone>(lock, [=] { return real.spin_unlock(lock); });
 }
 
 // ---- Conditions: waits are points of cancellation, so these may be unwound ----

@@ -31,8 +31,6 @@ constexpr std::uint32_t longest_probe = 64;
 constexpr std::uint64_t forgotten =
     ~std::uint64_t{0}; // a slot of the index whose lock is gone; no address is that
 
-constinit control before_start{};
-
 std::uint64_t time_of(clockid_t clock) {
     timespec t{};
     clock_gettime(clock, &t);
@@ -121,25 +119,25 @@ pthread_key_t thread_end_key;
 std::atomic<bool> has_key = false;
 
 void note_thread_end(void*) {
-    control* const c = process.load(relaxed);
-    if (self.epoch != c->epoch.load(relaxed))
+    control& c = process;
+    if (self.epoch != c.epoch.load(relaxed))
         return;
     const bookkeeping inside_here;
-    trace::thread_entry& thread = c->out.thread(self.number);
-    count_acquisitions(*c, now_ns());
+    trace::thread_entry& thread = c.out.thread(self.number);
+    count_acquisitions(c, now_ns());
     prctl(PR_GET_NAME, thread.name);
     thread.end_ns.store(now_ns(), relaxed);
 }
 
 // Only a word is written: begin first, then stop.
 void on_trigger(int /*signal*/) {
-    control* const c = process.load(relaxed);
-    if (!c->out.is_open())
+    control& c = process;
+    if (!c.out.is_open())
         return;
     auto waits = static_cast<std::uint32_t>(trace::command::wait);
-    if (!c->out.head().command.compare_exchange_strong(waits, static_cast<std::uint32_t>(trace::command::run),
-                                                       relaxed))
-        c->out.head().command.store(static_cast<std::uint32_t>(trace::command::stop), relaxed);
+    if (!c.out.head().command.compare_exchange_strong(waits, static_cast<std::uint32_t>(trace::command::run),
+                                                      relaxed))
+        c.out.head().command.store(static_cast<std::uint32_t>(trace::command::stop), relaxed);
 }
 
 // Takes a signal that the program does nothing about.
@@ -239,39 +237,18 @@ stage begin(control& c) {
     return stage::on;
 }
 
-// The page that a fork wipes, in place of the zeros that stand there before.
-control* wiped_page() {
-    void* const page =
-        mmap(nullptr, sizeof(control), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return nullptr;
-    if (madvise(page, sizeof(control), MADV_WIPEONFORK) != 0) {
-        munmap(page, sizeof(control));
-        return nullptr;
-    }
-    return static_cast<control*>(page);
-}
-
 // Whether the recording is on; starts it if it is time, unless another thread is about to.
-bool started(control*& c) {
+bool started(control& c) {
     stage seen = stage::idle;
     // Acquire, with the release below: who sees a later stage sees the writer. One thread gets to starting.
-    if (c->now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire)) {
-        if (c == &before_start) {
-            control* const page = wiped_page();
-            if (page == nullptr)
-                return false;
-            page->now.store(stage::starting, relaxed);
-            c = page;
-            process.store(page,
-                          std::memory_order_release); // whoever loads it sees `starting`, and keeps away
-        }
-        seen = !prepare(*c) ? stage::off : wait_is_over(*c) ? begin(*c) : stage::waiting;
-        c->now.store(seen, std::memory_order_release);
-    } else if (seen == stage::waiting && wait_is_over(*c) &&
-               c->now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire)) {
-        seen = begin(*c);
-        c->now.store(seen, std::memory_order_release);
+    if (c.now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire)) {
+        const bool can = madvise(&c, sizeof c, MADV_WIPEONFORK) == 0 && prepare(c);
+        seen = !can ? stage::off : wait_is_over(c) ? begin(c) : stage::waiting;
+        c.now.store(seen, std::memory_order_release);
+    } else if (seen == stage::waiting && wait_is_over(c) &&
+               c.now.compare_exchange_strong(seen, stage::starting, std::memory_order_acquire)) {
+        seen = begin(c);
+        c.now.store(seen, std::memory_order_release);
     }
     return seen == stage::on;
 }
@@ -286,14 +263,9 @@ void obey(control& c) {
     c.out.head().end_ns.compare_exchange_strong(running, now_ns(), relaxed);
 }
 
-// Whether what has just come to its end is to be counted: not after a stop.
-bool still_on(const control& c) {
-    return c.now.load(relaxed) == stage::on;
-}
-
 } // namespace
 
-constinit std::atomic<control*> process = &before_start;
+constinit control process{};
 constinit thread_local thread_state self;
 
 std::uint64_t now_ns() {
@@ -311,25 +283,26 @@ std::uint32_t sampler::sampled(std::uint64_t now) {
     return stands_for;
 }
 
-bool enter(control& found) {
+bool enter() {
+    control& c = process;
     // Acquire, with started()'s release: glibc's functions were found before.
-    const stage now = found.now.load(std::memory_order_acquire);
-    if (now == stage::off || (now == stage::waiting && !wait_is_over(found)))
+    const stage now = c.now.load(std::memory_order_acquire);
+    if (now == stage::off || (now == stage::waiting && !wait_is_over(c)))
         return false;
     find_real_functions();
     if (self.epoch == inside)
         return false;
-    control* c = &found;
     std::uint32_t epoch = not_entered;
     {
         const bookkeeping inside_here;
         if (!started(c))
             return false;
-        epoch = c->epoch.load(relaxed);
+        epoch = c.epoch.load(relaxed);
         char name[16] = {};
         prctl(PR_GET_NAME, name);
-        self.number = c->out.add_thread(static_cast<std::uint32_t>(syscall(SYS_gettid)), name, now_ns());
-        self.hold = {};
+        self = {};
+        self.epoch = inside;
+        self.number = c.out.add_thread(static_cast<std::uint32_t>(syscall(SYS_gettid)), name, now_ns());
         if (has_key.load(relaxed))
             pthread_setspecific(thread_end_key, &self);
     }
@@ -337,11 +310,11 @@ bool enter(control& found) {
     return true;
 }
 
-std::uint32_t add_lock(control& c, const volatile void* address, lock_kind kind, const void* pc) {
+lock_entry& add_lock(control& c, const volatile void* address, lock_kind kind, const void* pc) {
     const std::uint64_t key = reinterpret_cast<std::uint64_t>(address) >> 2;
     constexpr std::uint32_t mask = (1u << trace::lock_number_bits) - 1;
     if (key >> (64 - trace::lock_number_bits) != 0)
-        return 0;
+        return c.out.lock(0);
     std::uint32_t number = 0;
     for (std::uint32_t probe = 0; probe < longest_probe; ++probe) {
         std::atomic<std::uint64_t>& slot = c.index[(slot_of(c, key) + probe) & c.index_mask];
@@ -356,15 +329,15 @@ std::uint32_t add_lock(control& c, const volatile void* address, lock_kind kind,
             // Release: whoever finds the number sees the entry.
             if (slot.compare_exchange_strong(there, key << trace::lock_number_bits | number,
                                              std::memory_order_acq_rel, std::memory_order_acquire))
-                return number;
+                return c.out.lock(number);
             c.out.lock(number).ready.store(0, relaxed); // another thread was first: this entry stays unused
             number = 0;
         }
         if (there >> trace::lock_number_bits == key)
-            return static_cast<std::uint32_t>(there) & mask;
+            return c.out.lock(static_cast<std::uint32_t>(there) & mask);
     }
     c.out.head().lost_operations.fetch_add(1, relaxed);
-    return 0;
+    return c.out.lock(0);
 }
 
 void initialised(control& c, const volatile void* address, lock_kind kind, const void* pc) {
@@ -419,21 +392,21 @@ std::uint32_t sampled_acquisition(control& c, const void* pc) {
     return stack_from(c, pc);
 }
 
-void watch_hold(control& c, std::uint32_t number, side how, std::uint32_t stack, bool timed) {
+void watch_hold(const volatile void* lock, lock_entry& entry, side how, std::uint32_t stack, bool timed) {
     const std::uint64_t now = now_ns();
     watched_hold& hold = self.hold;
     // A lock that another thread let go of would be watched for ever.
     constexpr std::uint64_t longest_watch_ns = 1'000'000'000;
-    if (hold.lock != no_lock && now - hold.since < longest_watch_ns &&
-        (hold.how == side::shared || c.out.lock(hold.lock).owner.load(relaxed) == self.number))
+    if (hold.lock != nullptr && now - hold.since < longest_watch_ns &&
+        (hold.how == side::shared || hold.entry->owner.load(relaxed) == self.number))
         return;
-    hold = {number, stack, now, how, timed};
-    c.out.lock(number).holder.store(stack, relaxed);
+    hold = {lock, &entry, now, stack, how, timed};
+    entry.holder.store(stack, relaxed);
 }
 
 void end_watched_hold(control& c) {
     watched_hold& hold = self.hold;
-    lock_entry& lock = c.out.lock(hold.lock);
+    lock_entry& lock = *hold.entry;
     // Sharers may have put another's stack there.
     std::uint32_t mine = hold.stack;
     lock.holder.compare_exchange_strong(mine, 0, relaxed);
@@ -442,14 +415,14 @@ void end_watched_hold(control& c) {
         trace::add_hold(hold.how == side::alone ? lock.alone_holds : lock.shared_holds, now - hold.since);
         c.out.head().last_ns.store(now, relaxed);
     }
-    hold.lock = no_lock;
+    hold.lock = nullptr;
 }
 
-wait begin_wait(control& c, std::uint32_t number, std::uint32_t stack, const void* pc) {
-    const bookkeeping inside_here;
+wait begin_wait(control& c, lock_entry& lock, std::uint32_t stack, const void* pc) {
     wait w;
+    w.epoch = self.epoch;
+    const bookkeeping inside_here;
     w.begin = now_ns();
-    lock_entry& lock = c.out.lock(number);
     trace::raise(lock.longest_queue, lock.waiters.fetch_add(1, relaxed) + 1);
     w.holder = lock.holder.load(relaxed);
     const bool due = self.waits.due();
@@ -462,15 +435,13 @@ wait begin_wait(control& c, std::uint32_t number, std::uint32_t stack, const voi
     return w;
 }
 
-std::uint32_t end_wait(control& c, std::uint32_t number, const wait& w, side how, outcome came,
-                       const void* pc) {
+std::uint32_t end_wait(control& c, lock_entry& lock, const wait& w, side how, outcome came, const void* pc) {
     const bookkeeping inside_here;
     const std::uint64_t now = now_ns();
     const std::uint64_t ns = now - w.begin;
-    lock_entry& lock = c.out.lock(number);
     const std::uint32_t behind = lock.waiters.fetch_sub(1, relaxed) - 1;
     const std::uint64_t release_pc = lock.release_pc.exchange(0, relaxed);
-    if (came == outcome::refused || !still_on(c))
+    if (came == outcome::refused)
         return 0;
     trace::wait_figures& figures = how == side::alone ? lock.alone : lock.shared;
     trace::add_wait(figures, ns);
@@ -486,7 +457,7 @@ std::uint32_t end_wait(control& c, std::uint32_t number, const wait& w, side how
         return 0;
     trace::site_sample sample;
     sample.role = how == side::alone ? trace::site_role::wait : trace::site_role::read_wait;
-    sample.lock = number;
+    sample.lock = c.out.number_of(lock);
     sample.stack = w.period != 0 ? w.stack : stack_from(c, pc);
     sample.holder = w.holder;
     sample.pc = release_pc;
@@ -499,16 +470,15 @@ std::uint32_t end_wait(control& c, std::uint32_t number, const wait& w, side how
     return sample.stack;
 }
 
-void failed_try(control& c, std::uint32_t number, side how) {
-    lock_entry& lock = c.out.lock(number);
+void failed_try(lock_entry& lock, side how) {
     (how == side::alone ? lock.alone : lock.shared).failed.fetch_add(1, relaxed);
 }
 
-wait begin_condition(control& c, std::uint32_t number, const void* pc) {
-    const bookkeeping inside_here;
+wait begin_condition(control& c, lock_entry& condition, const void* pc) {
     wait w;
+    w.epoch = self.epoch;
+    const bookkeeping inside_here;
     w.begin = now_ns();
-    lock_entry& condition = c.out.lock(number);
     trace::raise(condition.longest_queue, condition.waiters.fetch_add(1, relaxed) + 1);
     if (self.conditions.due()) {
         obey(c);
@@ -518,14 +488,11 @@ wait begin_condition(control& c, std::uint32_t number, const void* pc) {
     return w;
 }
 
-void end_condition(control& c, std::uint32_t number, const wait& w, bool timed_out, const void* pc) {
+void end_condition(control& c, lock_entry& condition, const wait& w, bool timed_out, const void* pc) {
     const bookkeeping inside_here;
     const std::uint64_t now = now_ns();
     const std::uint64_t ns = now - w.begin;
-    lock_entry& condition = c.out.lock(number);
     condition.waiters.fetch_sub(1, relaxed);
-    if (!still_on(c))
-        return;
     trace::add_wait(condition.alone, ns);
     const std::uint64_t signal_ns = condition.signal_ns.load(relaxed);
     if (timed_out)
@@ -541,29 +508,30 @@ void end_condition(control& c, std::uint32_t number, const wait& w, bool timed_o
         return;
     trace::site_sample sample;
     sample.role = trace::site_role::condition;
-    sample.lock = number;
+    sample.lock = c.out.number_of(condition);
     sample.stack = w.period != 0 ? w.stack : stack_from(c, pc);
     sample.period = is_long ? 1 : w.period;
     sample.ns = ns;
     c.out.sample(sample);
 }
 
-void signalling(control& c, std::uint32_t number) {
-    lock_entry& condition = c.out.lock(number);
+void signalling(lock_entry& condition) {
     condition.acquisitions.fetch_add(1, relaxed);
     if (condition.waiters.load(relaxed) != 0)
         condition.signal_ns.store(now_ns(), relaxed);
 }
 
-// Who owns it still says whether another thread held the lock since the owner's last release.
-void keep_waiting(lock_entry& lock) {
+void releasing(lock_entry& lock, side how, const void* pc) {
+    lock.release_pc.store(reinterpret_cast<std::uint64_t>(pc), relaxed);
+    if (how == side::shared)
+        return;
+    // Held by this thread still. The changes of owner say whether another one held it since the last time.
     const auto changes = static_cast<std::uint32_t>(lock.owner_changes.load(relaxed));
     const bool same = lock.monopoly_start.load(relaxed) == changes;
     const std::uint32_t times = same ? lock.monopoly.load(relaxed) + 1 : 1;
     lock.monopoly_start.store(changes, relaxed);
     lock.monopoly.store(times, relaxed);
-    if (times > lock.longest_monopoly.load(relaxed))
-        lock.longest_monopoly.store(times, relaxed);
+    trace::raise(lock.longest_monopoly, times);
 }
 
 void files_may_be_gone(control& c) {
@@ -571,14 +539,14 @@ void files_may_be_gone(control& c) {
     refreshed(c);
 }
 
-void released(control& c, std::uint32_t number, const void* pc) {
+void released(control& c, const lock_entry& lock, const void* pc) {
     if (!self.releases.due())
         return;
     const bookkeeping inside_here;
     trace::site_sample sample;
     sample.role = trace::site_role::release;
-    sample.lock = number;
-    sample.waiters = c.out.lock(number).waiters.load(relaxed);
+    sample.lock = c.out.number_of(lock);
+    sample.waiters = lock.waiters.load(relaxed);
     sample.period = self.releases.sampled(now_ns());
     sample.stack = stack_from(c, pc);
     sample.pc = reinterpret_cast<std::uint64_t>(pc);
@@ -596,14 +564,14 @@ __attribute__((constructor)) void begin_process() {
 }
 
 __attribute__((destructor)) void end_process() {
-    control* const c = process.load(relaxed);
-    const stage at = c->now.load(std::memory_order_acquire); // with started()'s release
+    control& c = process;
+    const stage at = c.now.load(std::memory_order_acquire); // with started()'s release
     if (at != stage::on && at != stage::waiting)
         return;
     const std::uint64_t now = now_ns();
-    if (self.epoch == c->epoch.load(relaxed))
-        count_acquisitions(*c, now);
-    c->out.head().end_ns.store(now, relaxed);
+    if (self.epoch == c.epoch.load(relaxed))
+        count_acquisitions(c, now);
+    c.out.head().end_ns.store(now, relaxed);
 }
 
 } // namespace

@@ -37,6 +37,9 @@ public:
 
     // Entries by number, 1 to what an add gave. Entry 0 may be written, and is never read.
     [[nodiscard]] lock_entry& lock(std::uint32_t number) const { return locks_[number]; }
+    [[nodiscard]] std::uint32_t number_of(const lock_entry& lock) const {
+        return static_cast<std::uint32_t>(&lock - locks_);
+    }
     [[nodiscard]] thread_entry& thread(std::uint32_t number) const { return threads_[number]; }
     [[nodiscard]] module_entry& module(std::uint32_t number) const { return modules_[number]; }
     [[nodiscard]] const stack_entry& stack(std::uint32_t number) const { return stacks_[number]; }
