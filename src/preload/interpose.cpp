@@ -3,7 +3,7 @@
 //
 // A lock is tried before it is waited for, so that only contention costs a clock. Trying is what glibc's own lock
 // does first, with the same result for every kind: what a try refuses (busy, or held by the caller itself) goes to the
-// waiting function, whose answer counts. A timed call with a clock or time that glibc would refuse is not tried.
+// waiting function, whose answer counts. A timed call with a clock or time that glibc refuses goes there at once.
 //
 // No symbol of ours has a version, so callers linked for any version meet ours; only conditions have two.
 #include <cerrno>
@@ -30,24 +30,33 @@ void count_passed(control& c, passed why) {
     c.out.head().passed_through[why].fetch_add(1, relaxed);
 }
 
-// Whether a mutex is left alone. Counts those that are, but for destroyed ones (-1).
-bool left_alone(control& c, const pthread_mutex_t* mutex) {
+// Whether it is of a kind that is measured.
+bool is_measured(const pthread_mutex_t* mutex) {
+    return (mutex->__data.__kind & (priority_inherit | robust | process_shared)) == 0;
+}
+
+bool is_measured(const pthread_rwlock_t* lock) {
+    return lock->__data.__shared == 0;
+}
+
+bool is_measured(const volatile pthread_spinlock_t*) {
+    return true;
+}
+
+// Counts an operation on a lock that is left alone, unless that is destroyed (-1).
+void count_unmeasured(control& c, const pthread_mutex_t* mutex) {
     const int kind = mutex->__data.__kind;
-    if ((kind & (priority_inherit | robust | process_shared)) == 0) [[likely]]
-        return false;
     if (kind >= 0)
         count_passed(c, (kind & robust) != 0             ? is_robust
                         : (kind & priority_inherit) != 0 ? inherits_priority
                                                          : shared_between_processes);
-    return true;
 }
 
-bool left_alone(control& c, const pthread_rwlock_t* lock) {
-    if (lock->__data.__shared == 0) [[likely]]
-        return false;
+void count_unmeasured(control& c, const pthread_rwlock_t*) {
     count_passed(c, shared_between_processes);
-    return true;
 }
+
+void count_unmeasured(control&, const volatile pthread_spinlock_t*) {}
 
 lock_kind kind_of(const pthread_mutex_t* mutex) {
     switch (mutex->__data.__kind & 3) {
@@ -95,8 +104,22 @@ bool is_nested(const volatile pthread_spinlock_t*) {
     return false;
 }
 
-bool left_alone(control& c, const mtx_t* mutex) {
-    return left_alone(c, as_mutex(mutex));
+bool is_measured(const mtx_t* mutex) {
+    return is_measured(as_mutex(mutex));
+}
+
+void count_unmeasured(control& c, const mtx_t* mutex) {
+    count_unmeasured(c, as_mutex(mutex));
+}
+
+// What is recorded of this lock by this thread at this moment: null if nothing, and then it is counted why.
+template <class Lock>
+control* recorded(const Lock* lock) {
+    control* const c = may_record();
+    if (c == nullptr || is_measured(lock))
+        return c;
+    count_unmeasured(*c, lock);
+    return nullptr;
 }
 
 bool good_time(const timespec* at) {
@@ -152,77 +175,83 @@ template <side how, class Lock, class Wait>
 // What a try came to that was no success.
 template <side how, class Lock, class Wait>
 [[gnu::noinline, gnu::cold]] int not_taken(Lock* lock, const void* pc, int result, int busy, int late,
-                                           Wait wait_for_it) {
+                                           std::uint32_t stack, Wait wait_for_it) {
     if (result == busy)
-        return take_after_wait<how>(lock, pc, late, 0, wait_for_it);
+        return take_after_wait<how>(lock, pc, late, stack, wait_for_it);
     self.acquisitions.take_back();
     return result;
 }
 
-// An acquisition whose stack is taken before the lock is tried, so that its holding gets no longer.
+// All that is not the usual case: a thread that doesn't record, or not yet; a lock that is left alone; an acquisition
+// that is a sample, whose stack is taken before the lock is tried, so that its holding gets no longer.
 template <side how, class Lock, class Try, class Wait>
-[[gnu::noinline, gnu::cold]] int take_sampled(Lock* lock, const void* pc, int busy, int late, Try try_it,
-                                              Wait wait_for_it) {
-    const std::uint32_t stack = sampled_acquisition(process, pc);
+[[gnu::noinline, gnu::cold]] int take_slowly(Lock* lock, const void* pc, int busy, int late, Try try_it,
+                                             Wait wait_for_it) {
+    control* const c = recorded(lock);
+    if (c == nullptr)
+        return wait_for_it();
+    const bool sampled = self.acquisitions.is_due() || self.acquisitions.due();
+    const std::uint32_t stack = sampled ? sampled_acquisition(*c, pc) : 0;
     const int result = try_it();
-    if (result == busy)
-        return take_after_wait<how>(lock, pc, late, stack, wait_for_it);
-    if (result != 0) {
-        self.acquisitions.take_back();
-        return result;
-    }
-    watch_hold(lock, entry_of(process, lock, kind_of(lock), pc), how, stack, true);
+    if (result != 0)
+        return not_taken<how>(lock, pc, result, busy, late, stack, wait_for_it);
+    if (sampled)
+        watch_hold(lock, entry_of(*c, lock, kind_of(lock), pc), how, stack, true);
     return took<how>(lock, pc);
 }
 
 // Tries, and waits if it must. `busy` and `late` are what the functions answer then.
 template <side how, class Lock, class Try, class Wait>
 [[gnu::always_inline]] inline int take(Lock* lock, int busy, int late, Try try_it, Wait wait_for_it) {
-    if (self.acquisitions.due()) [[unlikely]]
-        return take_sampled<how>(lock, HOLDFAST_CALLER, busy, late, try_it, wait_for_it);
+    if (!records_now() || !is_measured(lock) || self.acquisitions.due()) [[unlikely]]
+        return take_slowly<how>(lock, HOLDFAST_CALLER, busy, late, try_it, wait_for_it);
     const int result = try_it();
     if (result != 0) [[unlikely]]
-        return not_taken<how>(lock, HOLDFAST_CALLER, result, busy, late, wait_for_it);
+        return not_taken<how>(lock, HOLDFAST_CALLER, result, busy, late, 0, wait_for_it);
     return took<how>(lock, HOLDFAST_CALLER);
 }
 
+// Only tries.
 template <side how, class Lock, class Try>
 [[gnu::always_inline]] inline int try_once(Lock* lock, int busy, Try try_it) {
+    control* const c = recorded(lock);
+    if (c == nullptr)
+        return try_it();
     const bool sampled = self.acquisitions.due();
-    const std::uint32_t stack = sampled ? sampled_acquisition(process, HOLDFAST_CALLER) : 0;
+    const std::uint32_t stack = sampled ? sampled_acquisition(*c, HOLDFAST_CALLER) : 0;
     const int result = try_it();
     if (result != 0) {
         self.acquisitions.take_back();
         if (result == busy)
-            failed_try(entry_of(process, lock, kind_of(lock), HOLDFAST_CALLER), how);
+            failed_try(entry_of(*c, lock, kind_of(lock), HOLDFAST_CALLER), how);
         return result;
     }
     if (sampled)
-        watch_hold(lock, entry_of(process, lock, kind_of(lock), HOLDFAST_CALLER), how, stack, true);
+        watch_hold(lock, entry_of(*c, lock, kind_of(lock), HOLDFAST_CALLER), how, stack, true);
     return took<how>(lock, HOLDFAST_CALLER);
 }
 
-// Lets go of a lock that was not the last taken, or is watched, or is waited for: all that need not be fast.
+// Lets go of a lock that was not the last taken, or is watched, or waited for.
 template <side how, class Lock, class Unlock>
 [[gnu::noinline, gnu::cold]] int let_go_slowly(Lock* lock, const void* pc, Unlock unlock) {
-    control& c = process;
-    if (is_nested(lock))
+    control* const c = recorded(lock);
+    if (c == nullptr || is_nested(lock))
         return unlock();
     if (self.hold.lock == lock)
-        end_watched_hold(c);
-    lock_entry& entry = entry_of(c, lock, kind_of(lock), pc);
+        end_watched_hold(*c);
+    lock_entry& entry = entry_of(*c, lock, kind_of(lock), pc);
     if (entry.waiters.load(relaxed) == 0)
         return unlock();
     releasing(entry, how, pc);
     const int result = unlock();
-    released(c, entry, pc);
+    released(*c, entry, pc);
     return result;
 }
 
 template <side how, class Lock, class Unlock>
 [[gnu::always_inline]] inline int let_go(Lock* lock, Unlock unlock) {
-    if (self.hold.lock == lock || self.last_lock != lock || self.last_entry->waiters.load(relaxed) != 0)
-        [[unlikely]]
+    if (!records_now() || self.last_lock != lock || self.hold.lock == lock ||
+        self.last_entry->waiters.load(relaxed) != 0) [[unlikely]]
         return let_go_slowly<how>(lock, HOLDFAST_CALLER, unlock);
     return unlock();
 }
@@ -232,7 +261,7 @@ template <class Wait>
 int await(control& c, const void* condition, const pthread_mutex_t* mutex, const void* pc, int late,
           Wait wait_for_it) {
     lock_entry& entry = entry_of(c, condition, lock_kind::condition, pc);
-    const bool measured = !left_alone(c, mutex);
+    const bool measured = recorded(mutex) != nullptr;
     if (measured) {
         if (self.hold.lock == mutex)
             end_watched_hold(c);
@@ -264,32 +293,22 @@ HOLDFAST_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex,
                                        const pthread_mutexattr_t* attributes) noexcept {
     control* const c = may_record();
     const int result = real.mutex_init(mutex, attributes);
-    if (c != nullptr && result == 0 &&
-        (mutex->__data.__kind & (priority_inherit | robust | process_shared)) == 0)
+    if (c != nullptr && result == 0 && is_measured(mutex))
         initialised(*c, mutex, kind_of(mutex), HOLDFAST_CALLER);
     return result;
 }
 
 HOLDFAST_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mutex_lock(mutex);
     return take<side::alone>(
         mutex, EBUSY, ETIMEDOUT, [=] { return real.mutex_trylock(mutex); },
         [=] { return real.mutex_lock(mutex); });
 }
 
 HOLDFAST_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mutex_trylock(mutex);
     return try_once<side::alone>(mutex, EBUSY, [=] { return real.mutex_trylock(mutex); });
 }
 
 HOLDFAST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mutex_timedlock(mutex, until);
     return take<side::alone>(
         mutex, EBUSY, ETIMEDOUT, [=] { return real.mutex_trylock(mutex); },
         [=] { return real.mutex_timedlock(mutex, until); });
@@ -297,18 +316,12 @@ HOLDFAST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timesp
 
 HOLDFAST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
                                             const timespec* until) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || !good_clock(clock) || left_alone(*c, mutex))
-        return real.mutex_clocklock(mutex, clock, until);
-    return take<side::alone>(
-        mutex, EBUSY, ETIMEDOUT, [=] { return real.mutex_trylock(mutex); },
-        [=] { return real.mutex_clocklock(mutex, clock, until); });
+    const auto wait_for_it = [=] { return real.mutex_clocklock(mutex, clock, until); };
+    const auto try_it = [=] { return good_clock(clock) ? real.mutex_trylock(mutex) : wait_for_it(); };
+    return take<side::alone>(mutex, EBUSY, ETIMEDOUT, try_it, wait_for_it);
 }
 
 HOLDFAST_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mutex_unlock(mutex);
     return let_go<side::alone>(mutex, [=] { return real.mutex_unlock(mutex); });
 }
 
@@ -321,34 +334,22 @@ HOLDFAST_EXPORT int mtx_init(mtx_t* mutex, int type) {
 }
 
 HOLDFAST_EXPORT int mtx_lock(mtx_t* mutex) {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mtx_lock(mutex);
     return take<side::alone>(
         mutex, thrd_busy, thrd_timedout, [=] { return real.mtx_trylock(mutex); },
         [=] { return real.mtx_lock(mutex); });
 }
 
 HOLDFAST_EXPORT int mtx_trylock(mtx_t* mutex) {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mtx_trylock(mutex);
     return try_once<side::alone>(mutex, thrd_busy, [=] { return real.mtx_trylock(mutex); });
 }
 
 HOLDFAST_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* until) {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mtx_timedlock(mutex, until);
     return take<side::alone>(
         mutex, thrd_busy, thrd_timedout, [=] { return real.mtx_trylock(mutex); },
         [=] { return real.mtx_timedlock(mutex, until); });
 }
 
 HOLDFAST_EXPORT int mtx_unlock(mtx_t* mutex) {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, mutex))
-        return real.mtx_unlock(mutex);
     return let_go<side::alone>(mutex, [=] { return real.mtx_unlock(mutex); });
 }
 
@@ -358,85 +359,62 @@ HOLDFAST_EXPORT int pthread_rwlock_init(pthread_rwlock_t* lock,
                                         const pthread_rwlockattr_t* attributes) noexcept {
     control* const c = may_record();
     const int result = real.rwlock_init(lock, attributes);
-    if (c != nullptr && result == 0 && lock->__data.__shared == 0)
+    if (c != nullptr && result == 0 && is_measured(lock))
         initialised(*c, lock, lock_kind::rwlock, HOLDFAST_CALLER);
     return result;
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, lock))
-        return real.rwlock_rdlock(lock);
     return take<side::shared>(
         lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_tryrdlock(lock); },
         [=] { return real.rwlock_rdlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, lock))
-        return real.rwlock_tryrdlock(lock);
     return try_once<side::shared>(lock, EBUSY, [=] { return real.rwlock_tryrdlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || !good_time(until) || left_alone(*c, lock))
-        return real.rwlock_timedrdlock(lock, until);
-    return take<side::shared>(
-        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_tryrdlock(lock); },
-        [=] { return real.rwlock_timedrdlock(lock, until); });
+    const auto wait_for_it = [=] { return real.rwlock_timedrdlock(lock, until); };
+    const auto try_it = [=] { return good_time(until) ? real.rwlock_tryrdlock(lock) : wait_for_it(); };
+    return take<side::shared>(lock, EBUSY, ETIMEDOUT, try_it, wait_for_it);
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
                                                const timespec* until) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || !good_clock(clock) || !good_time(until) || left_alone(*c, lock))
-        return real.rwlock_clockrdlock(lock, clock, until);
-    return take<side::shared>(
-        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_tryrdlock(lock); },
-        [=] { return real.rwlock_clockrdlock(lock, clock, until); });
+    const auto wait_for_it = [=] { return real.rwlock_clockrdlock(lock, clock, until); };
+    const auto try_it = [=] {
+        return good_clock(clock) && good_time(until) ? real.rwlock_tryrdlock(lock) : wait_for_it();
+    };
+    return take<side::shared>(lock, EBUSY, ETIMEDOUT, try_it, wait_for_it);
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, lock))
-        return real.rwlock_wrlock(lock);
     return take<side::alone>(
         lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_trywrlock(lock); },
         [=] { return real.rwlock_wrlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, lock))
-        return real.rwlock_trywrlock(lock);
     return try_once<side::alone>(lock, EBUSY, [=] { return real.rwlock_trywrlock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || !good_time(until) || left_alone(*c, lock))
-        return real.rwlock_timedwrlock(lock, until);
-    return take<side::alone>(
-        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_trywrlock(lock); },
-        [=] { return real.rwlock_timedwrlock(lock, until); });
+    const auto wait_for_it = [=] { return real.rwlock_timedwrlock(lock, until); };
+    const auto try_it = [=] { return good_time(until) ? real.rwlock_trywrlock(lock) : wait_for_it(); };
+    return take<side::alone>(lock, EBUSY, ETIMEDOUT, try_it, wait_for_it);
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
                                                const timespec* until) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || !good_clock(clock) || !good_time(until) || left_alone(*c, lock))
-        return real.rwlock_clockwrlock(lock, clock, until);
-    return take<side::alone>(
-        lock, EBUSY, ETIMEDOUT, [=] { return real.rwlock_trywrlock(lock); },
-        [=] { return real.rwlock_clockwrlock(lock, clock, until); });
+    const auto wait_for_it = [=] { return real.rwlock_clockwrlock(lock, clock, until); };
+    const auto try_it = [=] {
+        return good_clock(clock) && good_time(until) ? real.rwlock_trywrlock(lock) : wait_for_it();
+    };
+    return take<side::alone>(lock, EBUSY, ETIMEDOUT, try_it, wait_for_it);
 }
 
 HOLDFAST_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr || left_alone(*c, lock))
-        return real.rwlock_unlock(lock);
     // A writer's number stands there for as long as it holds the lock.
     const auto unlock = [=] { return real.rwlock_unlock(lock); };
     return lock->__data.__cur_writer != 0 ? let_go<side::alone>(lock, unlock)
@@ -454,25 +432,16 @@ HOLDFAST_EXPORT int pthread_spin_init(pthread_spinlock_t* lock, int shared) noex
 }
 
 HOLDFAST_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr)
-        return real.spin_lock(lock);
     return take<side::alone>(
         lock, EBUSY, ETIMEDOUT, [=] { return real.spin_trylock(lock); },
         [=] { return real.spin_lock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr)
-        return real.spin_trylock(lock);
     return try_once<side::alone>(lock, EBUSY, [=] { return real.spin_trylock(lock); });
 }
 
 HOLDFAST_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
-    control* const c = may_record();
-    if (c == nullptr)
-        return real.spin_unlock(lock);
     return let_go<side::alone>(lock, [=] { return real.spin_unlock(lock); });
 }
 

@@ -36,6 +36,8 @@ struct sampler {
 
     // Whether this event is one to sample. No clock is read for those that aren't.
     bool due() { return --left == 0; }
+    // Whether the last event was due and has yet to be sampled.
+    [[nodiscard]] bool is_due() const { return left == 0; }
     // To be told when an event, due or not, was sampled. Gives what it stands for.
     std::uint32_t sampled(std::uint64_t now);
     // The last event was none.
@@ -96,12 +98,15 @@ std::uint64_t now_ns();
 // The slow half of may_record(): finds glibc's functions, starts the recording, makes the thread known.
 bool enter();
 
-// Whether this thread records at this moment; to be asked first by every function of ours. Relaxed is enough: an
+// Whether this thread records at this moment. Relaxed is enough: an
 // equal epoch was stored by this very thread, after the control was ready.
+inline bool records_now() {
+    return self.epoch == process.epoch.load(relaxed);
+}
+
+// The same, after starting the recording and making this thread known, if that is due.
 inline control* may_record() {
-    if (self.epoch == process.epoch.load(relaxed)) [[likely]]
-        return &process;
-    return enter() ? &process : nullptr;
+    return records_now() || enter() ? &process : nullptr;
 }
 
 // As long as one lives, this thread is inside, and errno is kept.
