@@ -87,6 +87,25 @@ lock_kind kind_of(const volatile pthread_spinlock_t*) {
     return lock_kind::spin;
 }
 
+lock_kind kind_of(const pthread_cond_t*) {
+    return lock_kind::condition;
+}
+
+lock_kind kind_of(const cnd_t*) {
+    return lock_kind::condition;
+}
+
+template <class Lock>
+[[gnu::noinline, gnu::cold]] lock_entry& look_for(control& c, Lock* lock, const void* pc) {
+    return add_lock(c, lock, kind_of(lock), pc);
+}
+
+template <class Lock>
+[[gnu::always_inline]] inline lock_entry& entry_of(control& c, Lock* lock, const void* pc) {
+    lock_entry* const entry = find_lock(c, lock);
+    return entry != nullptr ? *entry : look_for(c, lock, pc);
+}
+
 // Whether a recursive mutex was taken by its holder more than once.
 bool is_nested(const pthread_mutex_t* mutex) {
     return kind_of(mutex) == lock_kind::recursive && mutex->__data.__count > 1;
@@ -138,7 +157,7 @@ bool good_clock(clockid_t clock) {
 // but the lock over that.
 template <side how, class Lock>
 [[gnu::noinline]] int took(Lock* lock, const void* pc) {
-    lock_entry& entry = entry_of(process, lock, kind_of(lock), pc);
+    lock_entry& entry = entry_of(process, lock, pc);
     self.last_lock = lock;
     self.last_entry = &entry;
     if constexpr (how == side::alone)
@@ -153,7 +172,7 @@ template <side how, class Lock, class Wait>
 [[gnu::noinline, gnu::cold]] int take_after_wait(Lock* lock, const void* pc, int late, std::uint32_t stack,
                                                  Wait wait_for_it) {
     control& c = process;
-    lock_entry& entry = entry_of(c, lock, kind_of(lock), pc);
+    lock_entry& entry = entry_of(c, lock, pc);
     const wait w = begin_wait(c, entry, stack, pc);
     const int result = wait_for_it();
     if (!goes_on(c, w))
@@ -196,7 +215,7 @@ template <side how, class Lock, class Try, class Wait>
     if (result != 0)
         return not_taken<how>(lock, pc, result, busy, late, stack, wait_for_it);
     if (sampled)
-        watch_hold(lock, entry_of(*c, lock, kind_of(lock), pc), how, stack, true);
+        watch_hold(lock, entry_of(*c, lock, pc), how, stack, true);
     return took<how>(lock, pc);
 }
 
@@ -223,11 +242,11 @@ template <side how, class Lock, class Try>
     if (result != 0) {
         self.acquisitions.take_back();
         if (result == busy)
-            failed_try(entry_of(*c, lock, kind_of(lock), HOLDFAST_CALLER), how);
+            failed_try(entry_of(*c, lock, HOLDFAST_CALLER), how);
         return result;
     }
     if (sampled)
-        watch_hold(lock, entry_of(*c, lock, kind_of(lock), HOLDFAST_CALLER), how, stack, true);
+        watch_hold(lock, entry_of(*c, lock, HOLDFAST_CALLER), how, stack, true);
     return took<how>(lock, HOLDFAST_CALLER);
 }
 
@@ -239,7 +258,7 @@ template <side how, class Lock, class Unlock>
         return unlock();
     if (self.hold.lock == lock)
         end_watched_hold(*c);
-    lock_entry& entry = entry_of(*c, lock, kind_of(lock), pc);
+    lock_entry& entry = entry_of(*c, lock, pc);
     if (entry.waiters.load(relaxed) == 0)
         return unlock();
     releasing(entry, how, pc);
@@ -257,15 +276,15 @@ template <side how, class Lock, class Unlock>
 }
 
 // Waits for a condition: the mutex is let go and taken again inside glibc, which nobody else sees.
-template <class Wait>
-int await(control& c, const void* condition, const pthread_mutex_t* mutex, const void* pc, int late,
+template <class Condition, class Mutex, class Wait>
+int await(control& c, const Condition* condition, const Mutex* mutex, const void* pc, int late,
           Wait wait_for_it) {
-    lock_entry& entry = entry_of(c, condition, lock_kind::condition, pc);
+    lock_entry& entry = entry_of(c, condition, pc);
     const bool measured = recorded(mutex) != nullptr;
     if (measured) {
         if (self.hold.lock == mutex)
             end_watched_hold(c);
-        lock_entry& held = entry_of(c, mutex, kind_of(mutex), pc);
+        lock_entry& held = entry_of(c, mutex, pc);
         if (held.waiters.load(relaxed) != 0)
             releasing(held, side::alone, pc);
     }
@@ -279,9 +298,9 @@ int await(control& c, const void* condition, const pthread_mutex_t* mutex, const
     return result;
 }
 
-template <class Signal>
-int tell(control& c, const void* condition, const void* pc, Signal signal) {
-    signalling(entry_of(c, condition, lock_kind::condition, pc));
+template <class Condition, class Signal>
+int tell(control& c, const Condition* condition, const void* pc, Signal signal) {
+    signalling(entry_of(c, condition, pc));
     return signal();
 }
 
@@ -499,7 +518,7 @@ HOLDFAST_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
     control* const c = may_record();
     if (c == nullptr)
         return real.cnd_wait(condition, mutex);
-    return await(*c, condition, as_mutex(mutex), HOLDFAST_CALLER, thrd_timedout,
+    return await(*c, condition, mutex, HOLDFAST_CALLER, thrd_timedout,
                  [=] { return real.cnd_wait(condition, mutex); });
 }
 
@@ -507,7 +526,7 @@ HOLDFAST_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec
     control* const c = may_record();
     if (c == nullptr)
         return real.cnd_timedwait(condition, mutex, until);
-    return await(*c, condition, as_mutex(mutex), HOLDFAST_CALLER, thrd_timedout,
+    return await(*c, condition, mutex, HOLDFAST_CALLER, thrd_timedout,
                  [=] { return real.cnd_timedwait(condition, mutex, until); });
 }
 

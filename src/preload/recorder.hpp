@@ -131,20 +131,21 @@ private:
     int error_;
 };
 
-// The entry of a lock that was not found: adds it, with the stack of the caller at `pc`. Entry 0 if there is no room.
+// The entry of a lock that find_lock() did not find: adds it if it is new, with the stack of the caller at `pc`. Entry 0 if there is no room.
 lock_entry& add_lock(control& c, const volatile void* lock, lock_kind kind, const void* pc);
 
 inline std::uint64_t slot_of(const control& c, std::uint64_t key) {
     return (key * 0x9e37'79b9'7f4a'7c15) >> c.index_shift;
 }
 
-inline lock_entry& entry_of(control& c, const volatile void* lock, lock_kind kind, const void* pc) {
+// The entry of this lock; null if it has to be looked for.
+inline lock_entry* find_lock(const control& c, const volatile void* lock) {
     const std::uint64_t key = reinterpret_cast<std::uint64_t>(lock) >> 2;
     // Acquire, with the release of the slot's store: the entry behind the number is there.
     const std::uint64_t there = c.index[slot_of(c, key)].load(std::memory_order_acquire);
-    if (there >> trace::lock_number_bits == key) [[likely]]
-        return c.out.lock(static_cast<std::uint32_t>(there) & ((1u << trace::lock_number_bits) - 1));
-    return add_lock(c, lock, kind, pc);
+    return there >> trace::lock_number_bits == key
+               ? &c.out.lock(static_cast<std::uint32_t>(there) & ((1u << trace::lock_number_bits) - 1))
+               : nullptr;
 }
 
 // A lock was initialised by the caller at `pc`: a new lock, if the address had one that was initialised elsewhere.
