@@ -1,12 +1,15 @@
 // `holdfast record` and `holdfast report` on programs that know nothing of them: these behave as without, and the
 // report finds the problem that was planted in them.
+#include <elf.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,8 +19,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "profile/symbols.hpp"
 #include "sim/data_files.hpp"
 #include "trace/format.hpp"
+#include "trace/reader.hpp"
 
 namespace {
 
@@ -78,7 +83,7 @@ protected:
 
 TEST_F(record, a_program_behaves_as_without) {
     for (const char* scene : {"kinds", "bad_times", "rwlocks", "c11", "spinlocks", "conditions", "counting",
-                              "forks", "signals", "ends"}) {
+                              "forks", "signals", "ends", "cancels", "fork_in_wait", "memory"}) {
         SCOPED_TRACE(scene);
         const outcome without = run(fmt::format("{} {}", program("behaviour"), scene));
         ASSERT_FALSE(without.out.empty());
@@ -91,6 +96,109 @@ TEST_F(record, a_program_behaves_as_without) {
         EXPECT_EQ(with.error, without.error);
         EXPECT_GE(files_like(scene), 1u);
     }
+}
+
+TEST_F(record, allocators_that_lock_go_along) {
+    const outcome without = run(program("behaviour") + " memory");
+    std::size_t found = 0;
+    for (const char* allocator : {"libjemalloc.so.2", "libtcmalloc_minimal.so.4"}) {
+        const outcome there = run(fmt::format("LD_PRELOAD={} true", allocator));
+        if (!there.error.empty()) // the loader says that it has no such library
+            continue;
+        SCOPED_TRACE(allocator);
+        ++found;
+        for (const char* order : {"{0}:{1}", "{1}:{0}"}) {
+            const std::string libraries =
+                fmt::format(fmt::runtime(order), (build_ / "libholdfast_record.so").string(), allocator);
+            const outcome with = run(fmt::format("LD_PRELOAD={} HOLDFAST_RECORD_FILE={} {} memory", libraries,
+                                                 (folder_ / allocator).string(), program("behaviour")));
+            EXPECT_EQ(with.status, without.status);
+            EXPECT_EQ(with.out, without.out);
+            EXPECT_EQ(with.error, without.error);
+            EXPECT_GE(files_like(allocator), 1u);
+        }
+    }
+    if (found == 0)
+        GTEST_SKIP() << "neither jemalloc nor tcmalloc is installed";
+}
+
+// What the recording has of the lock that was waited for longest.
+class hottest {
+public:
+    explicit hottest(const fs::path& file)
+        : recording(holdfast::trace::read(file)), names_(recording.modules) {
+        for (std::size_t i = 0; i < recording.locks.size(); ++i) {
+            if (recording.locks[i].alone.ns > recording.locks[number].alone.ns)
+                number = i;
+        }
+        for (const holdfast::trace::site_read& s : recording.sites) {
+            if (s.lock == number && s.role == holdfast::trace::site_role::wait)
+                waits.push_back(s);
+        }
+    }
+    [[nodiscard]] const holdfast::trace::lock_read& lock() const { return recording.locks.at(number); }
+    std::string leaf(std::uint32_t stack) {
+        const holdfast::trace::stack_read& s = recording.stacks.at(stack);
+        return s.frames.empty() ? "" : names_.caller(s.frames[0], s.generation).function;
+    }
+    [[nodiscard]] double spun_share() const {
+        double spun = 0;
+        double all = 0;
+        for (const holdfast::trace::site_read& s : waits) {
+            spun += static_cast<double>(s.spun_ns);
+            all += static_cast<double>(s.ns);
+        }
+        return spun / all;
+    }
+
+    holdfast::trace::recording recording;
+    std::size_t number = 0;
+    std::vector<holdfast::trace::site_read> waits;
+
+private:
+    holdfast::profile::symbols names_;
+};
+
+TEST_F(record, knows_who_held_the_lock_and_what_spun) {
+    ASSERT_EQ(holdfast_run("record -o hot -- " + program("planted") + " hot").status, 0);
+    hottest hot(folder_ / "hot");
+    ASSERT_FALSE(hot.waits.empty());
+    for (const holdfast::trace::site_read& site : hot.waits) {
+        EXPECT_EQ(hot.leaf(site.stack), "wait_for_it");
+        EXPECT_EQ(hot.leaf(site.holder), "hold_it_long");
+        EXPECT_EQ(site.waiters, 0u); // nobody behind
+    }
+    EXPECT_EQ(hot.lock().longest_monopoly, 1u); // they take turns
+    EXPECT_GE(hot.lock().alone_holds.longest_ns, 20'000'000u);
+    std::uint64_t acquisitions = 0;
+    for (const holdfast::trace::thread_read& t : hot.recording.threads)
+        acquisitions += t.acquisitions;
+    EXPECT_EQ(acquisitions, 20u);
+
+    ASSERT_EQ(holdfast_run("record -o spin -- " + program("planted") + " spin").status, 0);
+    EXPECT_GT(hottest(folder_ / "spin").spun_share(), hot.spun_share());
+}
+
+TEST_F(record, knows_a_thread_that_leaves_nothing_to_others) {
+    ASSERT_EQ(holdfast_run("record -o greedy -- " + program("planted") + " greedy").status, 0);
+    EXPECT_GT(hottest(folder_ / "greedy").lock().longest_monopoly, 1u);
+}
+
+TEST_F(record, tells_what_of_a_condition_wait_came_after_the_signal) {
+    ASSERT_EQ(holdfast_run("record -o signal -- " + program("planted") + " signal").status, 0);
+    const holdfast::trace::recording r = holdfast::trace::read(folder_ / "signal");
+    std::uint64_t conditions = 0;
+    for (const holdfast::trace::lock_read& lock : r.locks) {
+        if (lock.kind != holdfast::trace::lock_kind::condition)
+            continue;
+        ++conditions;
+        EXPECT_EQ(lock.acquisitions, 10u); // signals
+        EXPECT_GE(lock.woken.waits, 1u);
+        EXPECT_LE(lock.woken.waits, lock.alone.waits);
+        EXPECT_LT(lock.woken.ns, lock.alone.ns);
+        EXPECT_EQ(lock.shared.waits, 0u);
+    }
+    EXPECT_EQ(conditions, 1u);
 }
 
 TEST_F(record, finds_the_lock_that_holds_a_program_back) {
@@ -163,11 +271,42 @@ TEST_F(record, a_program_that_fails_is_status_3_and_its_own_on_stderr) {
     EXPECT_FALSE(report("b")["ended"]);
 }
 
+// The head of an ELF program that needs no loader.
+std::string elf_head(unsigned char elf_class) {
+    Elf64_Ehdr head{};
+    std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+    head.e_ident[EI_CLASS] = elf_class;
+    head.e_ident[EI_DATA] = ELFDATA2LSB;
+    head.e_ident[EI_VERSION] = EV_CURRENT;
+    head.e_type = ET_EXEC;
+    head.e_machine = elf_class == ELFCLASS32 ? EM_386 : EM_X86_64;
+    std::string bytes(sizeof head, '\0');
+    std::memcpy(bytes.data(), &head, sizeof head);
+    return bytes;
+}
+
+TEST_F(record, a_setuid_program_needs_root) {
+    fs::permissions(folder_, fs::perms::all);
+    fs::copy_file(program("planted"), folder_ / "raised");
+    fs::permissions(folder_ / "raised", fs::perms::set_uid | fs::perms::all);
+    const std::string others = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+    if (run(fmt::format("{}{} --version", others, (build_ / "holdfast").string())).status != 0)
+        GTEST_SKIP() << "can't become another user who may run holdfast";
+    const outcome result =
+        run(fmt::format("{}{} record -- ./raised quiet", others, (build_ / "holdfast").string()));
+    EXPECT_EQ(result.status, 2);
+    EXPECT_NE(result.error.find("./raised: runs with its owner's rights"), std::string::npos) << result.error;
+}
+
 TEST_F(record, what_can_not_be_recorded_is_said_in_one_line) {
     std::ofstream(folder_ / "text") << "no program\n";
     std::ofstream(folder_ / "script") << "#!/nowhere/shell\n";
     std::ofstream(folder_ / "mine") << "not a recording";
-    fs::permissions(folder_ / "script", fs::perms::owner_all);
+    std::ofstream(folder_ / "elf32", std::ios::binary) << elf_head(ELFCLASS32);
+    std::ofstream(folder_ / "static", std::ios::binary) << elf_head(ELFCLASS64);
+    std::ofstream(folder_ / "to_elf32") << "#! " << (folder_ / "elf32").string() << " -x\n";
+    for (const char* name : {"script", "elf32", "static", "to_elf32"})
+        fs::permissions(folder_ / name, fs::perms::owner_all);
     const struct {
         const char* arguments;
         const char* error;
@@ -175,6 +314,13 @@ TEST_F(record, what_can_not_be_recorded_is_said_in_one_line) {
                     {"record -- no-such-program-anywhere", "no such program in PATH"},
                     {"record -- ./text", "not executable"},
                     {"record -- ./script", "/nowhere/shell: No such file or directory"},
+                    {"record -- ./elf32", "./elf32: a 32-bit program"},
+                    {"record -- ./to_elf32", "/elf32: a 32-bit program"},
+                    {"record -- ./static", "./static: linked statically"},
+                    {"record -- /", "/: not a file that can be run"},
+                    {"record --start-on-signal NONE -- /bin/true", "NONE is no signal"},
+                    {"record --stop mine", "mine: not a recording"},
+                    {"record --start ./none", "./none: No such file or directory"},
                     {"record -o mine -- /bin/true", "mine: too short for a recording"},
                     {"record -o /nowhere/x -- /bin/true", "/nowhere/x"},
                     {"record", "CMD is required"},

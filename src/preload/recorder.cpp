@@ -290,7 +290,8 @@ bool enter() {
     if (now == stage::off || (now == stage::waiting && !wait_is_over(c)))
         return false;
     find_real_functions();
-    if (self.epoch == inside)
+    // There is no environment in constructors that come before libc's own.
+    if (self.epoch == inside || environ == nullptr)
         return false;
     std::uint32_t epoch = not_entered;
     {

@@ -320,6 +320,135 @@ static void signals(void) {
     SHOW(pthread_mutex_unlock(&lock));
 }
 
+/* ---- A signal handler that forks during a wait; the child's wait comes to its end, too ---- */
+
+static pid_t forked = -1;
+
+static void fork_in_handler(int number) {
+    (void)number;
+    forked = fork(); // NOLINT(bugprone-signal-handler): this thread has nothing open
+}
+
+static void fork_in_wait(void) {
+    signal(SIGALRM, fork_in_handler);
+    fflush(stdout);
+    pthread_mutex_lock(&lock);
+    ualarm(20000, 0);
+    struct timespec later = in_ms(CLOCK_REALTIME, 200);
+    const int result = pthread_mutex_timedlock(&lock, &later); /* with itself */
+    if (forked == 0) {
+        pthread_mutex_unlock(&lock);
+        pthread_mutex_lock(&lock);
+        _exit(result == ETIMEDOUT ? 6 : 1);
+    }
+    int status = 0;
+    waitpid(forked, &status, 0);
+    printf("waited: %d, child: %d\n", result == ETIMEDOUT, WEXITSTATUS(status));
+    SHOW(pthread_mutex_unlock(&lock));
+}
+
+/* ---- Cancels during waits: put off until the lock is held, or at once ---- */
+
+static pthread_barrier_t cancelled;
+
+static void let_go(void* mutex) {
+    pthread_mutex_unlock(mutex);
+}
+
+static void* wait_deferred(void* mutex) {
+    pthread_mutex_lock(mutex);
+    pthread_cleanup_push(let_go, mutex);
+    pthread_testcancel();
+    puts("never");
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+static void* wait_asynchronous(void* mutex) {
+    int before = 0;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+    pthread_mutex_lock(mutex);
+    return NULL;
+}
+
+static void* wait_in_c11(void* condition) {
+    mtx_t mutex;
+    mtx_init(&mutex, mtx_plain);
+    mtx_lock(&mutex);
+    pthread_barrier_wait(&cancelled);
+    for (;;)
+        cnd_wait(condition, &mutex);
+    return NULL;
+}
+
+static void cancel(const char* what, pthread_t thread) {
+    void* result = NULL;
+    pthread_cancel(thread);
+    pthread_mutex_unlock(&lock);
+    pthread_join(thread, &result);
+    printf("%s: %s\n", what, result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
+    SHOW(pthread_mutex_trylock(&lock));
+}
+
+static void cancels(void) {
+    const struct timespec moment = {0, 20000000};
+    cnd_t condition;
+    pthread_t other;
+    pthread_mutex_lock(&lock);
+    pthread_create(&other, NULL, wait_deferred, &lock);
+    nanosleep(&moment, NULL);
+    cancel("deferred", other);
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&own);
+    pthread_create(&other, NULL, wait_asynchronous, &own);
+    nanosleep(&moment, NULL);
+    cancel("asynchronous", other);
+    SHOW(pthread_mutex_unlock(&own));
+    SHOW(pthread_mutex_lock(&own));
+    pthread_barrier_init(&cancelled, NULL, 2);
+    cnd_init(&condition);
+    pthread_create(&other, NULL, wait_in_c11, &condition);
+    pthread_barrier_wait(&cancelled);
+    cancel("condition of C11", other);
+    SHOW(cnd_broadcast(&condition));
+}
+
+/* ---- Memory, whose allocator has locks ---- */
+
+static void* allocate(void* unused) {
+    char* kept[64] = {0};
+    unsigned long read = 0;
+    for (unsigned i = 0; i < 20000; ++i) {
+        free(kept[i % 64]);
+        kept[i % 64] = malloc(16 + i % 3000);
+        kept[i % 64][0] = (char)i;
+        read += (unsigned char)kept[i % 64][0];
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+    for (unsigned i = 0; i < 64; ++i)
+        free(kept[i]);
+    printf("%lu\n", read);
+    return unused;
+}
+
+static void memory(void) {
+    pthread_t threads[4];
+    for (int t = 0; t < 4; ++t)
+        pthread_create(&threads[t], NULL, allocate, NULL);
+    for (int t = 0; t < 4; ++t)
+        pthread_join(threads[t], NULL);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        allocate(NULL);
+        exit(3);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("child: %d\n", WEXITSTATUS(status));
+}
+
 /* ---- Before main and after it, and at a thread's end ---- */
 
 static pthread_mutex_t early = PTHREAD_MUTEX_INITIALIZER;
@@ -358,14 +487,19 @@ static void ends(void) {
     exit(9);
 }
 
+extern int early_is_here(void); /* before and after all that is here */
+
 int main(int argc, char** argv) {
+    if (!early_is_here())
+        return 3;
     const struct {
         const char* name;
         void (*play)(void);
     } scenes[] = {{"kinds", kinds},       {"bad_times", bad_times}, {"rwlocks", rwlocks},
                   {"c11", c11},           {"spinlocks", spinlocks}, {"conditions", conditions},
                   {"counting", counting}, {"forks", forks},         {"signals", signals},
-                  {"ends", ends}};
+                  {"ends", ends},         {"cancels", cancels},     {"fork_in_wait", fork_in_wait},
+                  {"memory", memory}};
     for (size_t i = 0; argc > 1 && i < sizeof scenes / sizeof *scenes; ++i) {
         if (strcmp(argv[1], scenes[i].name) == 0) {
             scenes[i].play();
