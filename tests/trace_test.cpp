@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/command.hpp"
 #include "trace/reader.hpp"
 #include "trace/writer.hpp"
 
@@ -167,6 +168,22 @@ TEST_F(trace, what_does_not_fit_is_counted) {
     const recording r = read(file_);
     EXPECT_EQ(r.locks.size(), added + 1);
     EXPECT_EQ(r.lost[static_cast<std::uint32_t>(section::locks)], 2u);
+}
+
+TEST_F(trace, a_command_is_a_word_in_the_recording) {
+    writer w = open();
+    command told = command::stop;
+    EXPECT_EQ(read_command(file_.c_str(), told), 0);
+    EXPECT_EQ(told, command::run);
+    EXPECT_EQ(give_command(file_.c_str(), command::wait, 2'000), 0);
+    EXPECT_EQ(w.head().command.load(), static_cast<std::uint32_t>(command::wait));
+    EXPECT_FALSE(read(file_).ended);
+    EXPECT_EQ(give_command(file_.c_str(), command::stop, 3'000), 0);
+    EXPECT_EQ(w.head().end_ns.load(), 3'000u);
+    EXPECT_EQ(give_command(file_.c_str(), command::run, 4'000), ESRCH); // it has ended
+    EXPECT_EQ(give_command((folder_ / "none").c_str(), command::run, 4'000), ENOENT);
+    std::ofstream(folder_ / "text") << std::string(10'000, 'x');
+    EXPECT_EQ(give_command((folder_ / "text").c_str(), command::run, 4'000), EBADMSG);
 }
 
 TEST_F(trace, a_file_that_is_there_is_not_overwritten) {
