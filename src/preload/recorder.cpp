@@ -92,19 +92,20 @@ std::uint32_t stack_from(control& c, const void* pc) {
 
 // The file of this process: FILE for the process that `holdfast record` started, also when it has become another
 // program since; for others FILE if there is none yet, else FILE.PID, FILE.PID.2 and so on.
-int open_file(trace::writer& out, const char* file, bool root, std::uint64_t bytes, std::uint64_t now) {
+int open_file(trace::writer& out, const char* file, bool root, std::uint64_t bytes, std::uint64_t now,
+              trace::command first) {
     char program[sizeof(trace::header::program)] = {};
     syscall(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
     if (root)
         syscall(SYS_unlinkat, AT_FDCWD, file, 0);
-    int error = out.open(file, bytes, program, now);
+    int error = out.open(file, bytes, program, now, first);
     char other[4096 + 32];
     for (int n = 1; error == EEXIST && n < 1'000; ++n) {
         if (n == 1)
             std::snprintf(other, sizeof other, "%s.%d", file, static_cast<int>(getpid()));
         else
             std::snprintf(other, sizeof other, "%s.%d.%d", file, static_cast<int>(getpid()), n);
-        error = out.open(other, bytes, program, now);
+        error = out.open(other, bytes, program, now, first);
     }
     return error;
 }
@@ -193,9 +194,8 @@ bool prepare(control& c) {
     }
     if (first == trace::command::stop && !root)
         return false;
-    if (open_file(c.out, file, root, bytes, now) != 0)
+    if (open_file(c.out, file, root, bytes, now, first) != 0)
         return false;
-    c.out.head().command.store(static_cast<std::uint32_t>(first), relaxed);
     if (in_group && !root && trace::read_command(file, first) == 0)
         c.out.head().command.store(static_cast<std::uint32_t>(first), relaxed);
 

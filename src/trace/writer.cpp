@@ -131,7 +131,8 @@ private:
 
 } // namespace
 
-int writer::open(const char* path, std::uint64_t bytes, const char* program, std::uint64_t now) {
+int writer::open(const char* path, std::uint64_t bytes, const char* program, std::uint64_t now,
+                 command first) {
     header plan{};
     lay_out(plan, bytes);
     const std::uint64_t size = end_of(plan);
@@ -168,6 +169,7 @@ int writer::open(const char* path, std::uint64_t bytes, const char* program, std
         static_cast<std::uint64_t>(wall.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(wall.tv_nsec);
     head->last_ns.store(now, relaxed);
     head->generation.store(1, relaxed);
+    head->command.store(static_cast<std::uint32_t>(first), relaxed);
     copy_text(head->program, sizeof head->program, program);
     head->version = version;
     head->magic = magic;

@@ -28,9 +28,11 @@ struct site_sample {
 // Zero pages are a writer that isn't open. Trivial, so that it may lie in memory that the kernel wipes.
 class writer {
 public:
-    // Creates the file, which must not exist, of about `bytes` (smallest_file to largest_file), and maps it.
+    // Creates the file, which must not exist, of about `bytes` (smallest_file to largest_file), and maps it. Whoever
+    // finds it finds the command `first` there.
     // Gives 0, or an error number, and then isn't open. Called by one thread.
-    int open(const char* path, std::uint64_t bytes, const char* program, std::uint64_t now);
+    int open(const char* path, std::uint64_t bytes, const char* program, std::uint64_t now,
+             command first = command::run);
 
     [[nodiscard]] bool is_open() const { return header_ != nullptr; }
     [[nodiscard]] header& head() const { return *header_; }
