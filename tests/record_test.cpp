@@ -12,7 +12,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -259,6 +261,155 @@ TEST_F(record, says_so_if_locks_are_not_the_problem) {
     EXPECT_EQ(acquisitions, 20'000u);
     EXPECT_TRUE(
         holdfast_run("report quiet.holdfast --by thread").out.starts_with("Locks are not what holds"));
+}
+
+// ---- One planted problem each ----
+
+struct planted_trouble {
+    const char* command;
+    const char* first; // empty: locks are not the problem
+    const char* trouble;
+    const char* says;
+};
+
+class planted : public record, public testing::WithParamInterface<planted_trouble> {};
+
+TEST_P(planted, trouble_is_found_and_said_first) {
+    const planted_trouble& t = GetParam();
+    ASSERT_EQ(
+        holdfast_run(fmt::format("record -o r -- {}/{}", (build_ / "tests/preload").string(), t.command))
+            .status,
+        0);
+    const json r = report("r");
+    const bool bad = *t.first != '\0';
+    EXPECT_EQ(r["verdict"]["locks_hold_it_back"], bad);
+    EXPECT_EQ(r["verdict"]["first"], t.first);
+    EXPECT_EQ(r["verdict"]["trouble"], t.trouble);
+    const std::string text = holdfast_run("report r").out;
+    EXPECT_TRUE(text.starts_with(bad ? "Locks hold this program back: "
+                                     : "Locks are not what holds this program back: "))
+        << text;
+    EXPECT_TRUE(!bad ||
+                text.substr(text.find('\n') + 1).starts_with(fmt::format("Look first at {}", t.first)))
+        << text;
+    std::string unwrapped = text;
+    std::replace(unwrapped.begin(), unwrapped.end(), '\n', ' ');
+    EXPECT_NE(unwrapped.find(t.says), std::string::npos) << text;
+    std::istringstream pages(text + holdfast_run("report r --by thread").out +
+                             holdfast_run("report r --by site").out);
+    for (std::string line; std::getline(pages, line);)
+        EXPECT_LE(line.size(), 100u) << line;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    record, planted,
+    testing::Values(planted_trouble{"contended held", "contended`held_lock", "held_long",
+                                    "when hold_it_long (contended.c:"},
+                    planted_trouble{"contended convoy", "contended`journal.lock", "convoy",
+                                    "contended`journal.lock (struct journal). "},
+                    planted_trouble{"contended readers", "contended`table_lock", "writers_starve",
+                                    "Readers keep its writers out"},
+                    planted_trouble{"contended nested", "contended`inner_lock", "held_long",
+                                    "contended`pool.shards[2].lock <- contended`inner_lock"},
+                    planted_trouble{"contended chain", "contended`third_lock", "held_long",
+                                    "contended`first_lock <- contended`second_lock <- contended`third_lock"},
+                    planted_trouble{"arena", "arena`arena_lock", "allocator", "It is the memory allocator's"},
+                    planted_trouble{
+                        "contended never", "", "none",
+                        "Taken most often: contended`busy_lock, 1.00 M times; nobody ever waited for it."},
+                    planted_trouble{"planted quiet", "", "none", "10,000 times; nobody ever waited for it."}),
+    [](const testing::TestParamInfo<planted_trouble>& info) {
+        std::string name = info.param.command;
+        std::replace(name.begin(), name.end(), ' ', '_');
+        return name;
+    });
+
+TEST_F(record, shows_inlined_functions_members_and_how_the_holder_took_the_lock) {
+    ASSERT_EQ(holdfast_run("record -o r -- " + program("contended") + " convoy").status, 0);
+    const json lock = report("r")["locks"][0];
+    EXPECT_EQ(lock["lock"], "contended`journal.lock");
+    EXPECT_EQ(lock["type"], "struct journal");
+    EXPECT_EQ(lock["longest_queue"], 3);
+    EXPECT_EQ(lock["acquisitions"], 20);
+    EXPECT_EQ(lock["alone"]["waits"], 15);
+    EXPECT_GE(lock["owner_changes"], 15);
+    EXPECT_GE(lock["longest_monopoly"], 1);
+    std::size_t with_holder = 0;
+    for (const json& site : lock["sites"]) {
+        const json& stack = site["stack"];
+        if (site["role"] != "wait")
+            continue;
+        EXPECT_EQ(stack[0]["function"], "wait_for");
+        EXPECT_TRUE(stack[0]["inlined"]);
+        EXPECT_EQ(stack[1]["function"], "write_entry");
+        EXPECT_FALSE(stack[1]["inlined"]);
+        EXPECT_EQ(site["let_go"]["function"], "write_entry");
+        const json& holder = site["holder"];
+        if (holder.empty())
+            continue;
+        ++with_holder;
+        EXPECT_EQ(holder[1]["function"], "write_entry");
+    }
+    EXPECT_GE(with_holder, 1u);
+}
+
+TEST_F(record, rows_can_be_locks_threads_or_places_in_any_order_that_they_have) {
+    ASSERT_EQ(holdfast_run("record -o r -- " + program("contended") + " chain").status, 0);
+    const auto first_row = [this](const std::string& arguments) {
+        const std::string text = holdfast_run("report r " + arguments).out;
+        const std::size_t header = text.find("waited ", text.find("(process"));
+        const std::size_t row = text.find('\n', header) + 1;
+        return text.substr(row, text.find('\n', row) - row);
+    };
+    EXPECT_NE(first_row("--sort hold").find("third_lock"), std::string::npos) << first_row("--sort hold");
+    EXPECT_NE(first_row("--sort contended").find("first_lock"), std::string::npos);
+    EXPECT_NE(first_row("--by site --sort contended").find("first_lock"), std::string::npos);
+    EXPECT_NE(first_row("--by thread --sort acquisitions").find(" 10 "), std::string::npos)
+        << first_row("--by thread --sort acquisitions");
+    for (const char* none : {"--by site --sort acquisitions", "--by thread --sort hold"}) {
+        const outcome result = holdfast_run(std::string("report r ") + none);
+        EXPECT_EQ(result.status, 2);
+        EXPECT_NE(result.error.find("whose rows have none of that"), std::string::npos) << result.error;
+    }
+}
+
+TEST_F(record, pprof_reads_who_waited_and_who_held) {
+    if (std::system("command -v go >/dev/null") != 0)
+        GTEST_SKIP() << "no go";
+    ASSERT_EQ(holdfast_run("record -o r -- " + program("contended") + " convoy").status, 0);
+    ASSERT_EQ(holdfast_run("report r --pprof p").status, 0);
+    const auto top = [this](const char* file, const char* more) {
+        const outcome result = run(fmt::format("HOME={0} PPROF_TMPDIR={0} go tool pprof -top {1} {2}",
+                                               folder_.string(), more, file));
+        EXPECT_EQ(result.status, 0) << result.error;
+        return result.out;
+    };
+    for (const char* file : {"p.waiters.pb.gz", "p.holders.pb.gz"}) {
+        SCOPED_TRACE(file);
+        const std::string text = top(file, "");
+        EXPECT_NE(text.find("Type: delay"), std::string::npos) << text;
+        EXPECT_NE(text.find("write_entry"), std::string::npos) << text;
+        EXPECT_NE(top(file, "-sample_index=contentions -tagfocus=journal.lock").find("Total samples = 15"),
+                  std::string::npos);
+    }
+    EXPECT_NE(top("p.waiters.pb.gz", "").find("wait_for (inline)"), std::string::npos);
+}
+
+TEST_F(record, names_of_a_program_do_no_harm) {
+    const std::string hostile = "./\x1b[2J;<b>%s";
+    fs::copy_file(program("contended"), folder_ / hostile);
+    ASSERT_EQ(holdfast_run(fmt::format("record -o r -- '{}' names", hostile)).status, 0);
+    const auto is_harmless = [](const std::string& text) {
+        return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c == '\n' || c >= 0x20; });
+    };
+    for (const char* how : {"", "--by thread", "--by site", "--folded", "--json -"})
+        EXPECT_TRUE(is_harmless(holdfast_run(fmt::format("report r {}", how)).out)) << how;
+    const json r = report("r");
+    EXPECT_NE(r["verdict"]["first"].get<std::string>().find("`<b>\\"), std::string::npos) << r["verdict"];
+    bool found = false;
+    for (const json& thread : r["threads"])
+        found = found || thread["name"].get<std::string>().starts_with("<i>\\x1b[7m;\\x0a");
+    EXPECT_TRUE(found) << r["threads"].dump(1);
 }
 
 TEST_F(record, a_program_that_fails_is_status_3_and_its_own_on_stderr) {

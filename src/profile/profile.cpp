@@ -22,12 +22,18 @@ void add(distribution& to, const trace::waits_read& from) {
         to.histogram[b] += from.histogram[b];
 }
 
-std::vector<place> named(symbols& names, const trace::stack_read& stack) {
-    std::vector<place> places;
-    places.reserve(stack.frames.size());
-    for (const std::uint64_t frame : stack.frames)
-        places.push_back(names.caller(frame, stack.generation));
-    return places;
+void append(call_stack& to, symbols& names, std::uint64_t frame, std::uint32_t generation) {
+    for (const place& p : names.callers(frame, generation))
+        to.push_back(&p);
+}
+
+std::vector<call_stack> named(symbols& names, const std::vector<trace::stack_read>& stacks) {
+    std::vector<call_stack> named(stacks.size());
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+        for (const std::uint64_t frame : stacks[i].frames)
+            append(named[i], names, frame, stacks[i].generation);
+    }
+    return named;
 }
 
 // Whether a frame is of those that wrap a lock rather than use it.
@@ -37,18 +43,17 @@ bool wraps(const place& p) {
                        [&p](std::string_view prefix) { return p.function.starts_with(prefix); });
 }
 
-std::string name_of(symbols& names, const lock_read& lock, const trace::stack_read& from) {
-    std::string variable = names.variable(lock.address, from.generation);
-    if (!variable.empty())
-        return variable;
-    const std::vector<place> stack = named(names, from);
-    auto user = std::find_if(stack.begin(), stack.end(), [](const place& p) { return !wraps(p); });
-    if (user == stack.end())
-        user = stack.begin();
-    if (user == stack.end())
-        return fmt::format("{:#x}", lock.address);
-    return fmt::format("{:#x} {} in {}{}", lock.address, lock.initialised ? "initialised" : "first used",
-                       user->function, user->source.empty() ? "" : fmt::format(" ({})", user->source));
+void name(lock& l, symbols& names, const call_stack& stack, std::uint32_t generation) {
+    const lock_read& figures = l.figures;
+    variable_name variable = names.variable(figures.address, generation);
+    l.name = std::move(variable.name);
+    l.type = std::move(variable.type);
+    if (!l.name.empty())
+        return;
+    l.name = fmt::format("{:#x}", figures.address);
+    if (const place* const user = user_of(stack); user != nullptr)
+        l.name += fmt::format(" {} in {}{}", figures.initialised ? "initialised" : "first used",
+                              user->function, user->source.empty() ? "" : fmt::format(" ({})", user->source));
 }
 
 void sort(std::vector<lock>& locks) {
@@ -84,26 +89,81 @@ double profile::lock_share() const {
     return busy == 0 ? 0 : std::min(static_cast<double>(lock_wait_ns) / static_cast<double>(busy), 1.0);
 }
 
+std::uint64_t lock::mean_hold_ns() const {
+    const std::uint64_t holds = figures.alone_holds.holds + figures.shared_holds.holds;
+    return holds == 0 ? 0 : (figures.alone_holds.ns + figures.shared_holds.ns) / holds;
+}
+
+std::uint64_t lock::held_ns() const {
+    const auto estimate = [](const trace::holds_read& timed, std::uint64_t all) {
+        return timed.holds == 0 ? 0.0
+                                : static_cast<double>(timed.ns) / static_cast<double>(timed.holds) *
+                                      static_cast<double>(all);
+    };
+    return static_cast<std::uint64_t>(estimate(figures.alone_holds, figures.acquisitions) +
+                                      estimate(figures.shared_holds, figures.shared_acquisitions));
+}
+
+wait_sums sums_of(const lock& l) {
+    wait_sums sums;
+    for (const site& s : l.sites) {
+        if (!s.waited_for_lock())
+            continue;
+        sums.samples += s.samples;
+        sums.count += s.count;
+        sums.ns += s.ns;
+        sums.spun_ns += s.spun_ns;
+        sums.behind += s.waiters;
+        sums.holder_ns += s.holder->empty() ? 0 : s.ns;
+    }
+    return sums;
+}
+
+const place* user_of(const call_stack& stack) {
+    const auto user = std::find_if(stack.begin(), stack.end(), [](const place* p) { return !wraps(*p); });
+    return user != stack.end() ? *user : stack.empty() ? nullptr : stack.front();
+}
+
+double jain(const std::vector<std::uint64_t>& shares) {
+    double sum = 0;
+    double squares = 0;
+    for (const std::uint64_t share : shares) {
+        const auto x = static_cast<double>(share);
+        sum += x;
+        squares += x * x;
+    }
+    return squares == 0 ? 0 : sum * sum / (static_cast<double>(shares.size()) * squares);
+}
+
 profile make_profile(trace::recording recording) {
     profile p;
-    symbols names(recording.modules);
-    p.without_names = names.unreadable();
-    std::vector<lock> all(recording.locks.size());
+    p.recording = std::move(recording);
+    const trace::recording& r = p.recording;
+    p.names = std::make_unique<symbols>(r.modules);
+    p.without_names = p.names->unreadable();
+    p.other_runtimes = p.names->other_runtimes();
+    p.stacks = named(*p.names, r.stacks);
+    std::vector<lock> all(r.locks.size());
     for (std::size_t i = 1; i < all.size(); ++i) {
-        all[i].figures = recording.locks[i];
+        all[i].figures = r.locks[i];
         add(all[i].waits, all[i].figures.alone);
         add(all[i].waits, all[i].figures.shared);
+        const std::uint32_t stack = all[i].figures.stack;
         if (all[i].figures.kind != lock_kind::none)
-            all[i].name = name_of(names, all[i].figures, recording.stacks[all[i].figures.stack]);
+            name(all[i], *p.names, p.stacks[stack], r.stacks[stack].generation);
     }
-    for (const trace::site_read& s : recording.sites) {
-        site to{s.role,   named(names, recording.stacks[s.stack]), {}, s.samples, s.count, s.ns, s.longest_ns,
-                s.waiters};
-        if (s.role != site_role::release && s.pc != 0)
-            to.let_go = names.caller(s.pc, recording.stacks[s.stack].generation);
-        all[s.lock].sites.push_back(std::move(to));
+    for (const trace::site_read& s : r.sites) {
+        site to{s.role, &p.stacks[s.stack], &p.stacks[s.holder], &p.stacks[0], s.samples, s.count,
+                s.ns,   s.longest_ns,       s.spun_ns,           s.waiters};
+        if (s.role != site_role::release && s.pc != 0) {
+            const auto [entry, fresh] = p.single_frames.try_emplace({s.pc, r.stacks[s.stack].generation});
+            if (fresh)
+                append(entry->second, *p.names, s.pc, r.stacks[s.stack].generation);
+            to.let_go = &entry->second;
+        }
+        all[s.lock].sites.push_back(to);
     }
-    for (const trace::thread_read& t : recording.threads) {
+    for (const trace::thread_read& t : r.threads) {
         p.thread_ns += t.end_ns - t.start_ns;
         p.lock_wait_ns += t.wait_ns;
         p.condition_ns += t.condition_ns;
@@ -116,7 +176,6 @@ profile make_profile(trace::recording recording) {
     }
     sort(p.locks);
     sort(p.conditions);
-    p.recording = std::move(recording);
     return p;
 }
 

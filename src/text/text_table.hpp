@@ -33,13 +33,17 @@ public:
     // Whether there is nothing but the header.
     bool empty() const { return rows_.size() == 1; }
 
-    // Lines, each indented and ended.
-    std::string text(bool colour, std::string_view indent = "  ") const;
+    // Lines, each indented and ended. Of `most` columns on the terminal at most (0: of any number), as far as cutting
+    // the cells of the first column in the middle, down to 16, can reach that.
+    std::string text(bool colour, std::string_view indent = "  ", std::size_t most = 0) const;
 
 private:
     std::vector<std::vector<cell>> rows_;
     std::string alignment_;
 };
+
+// The text if it has at most `most` bytes, else its beginning and end with "..." between.
+std::string shortened(std::string_view text, std::size_t most);
 
 // A number for people: whole numbers and those from 1000 on with thousands grouped ("1,540,293"), others with
 // four digits ("0.3927").
