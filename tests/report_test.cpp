@@ -295,6 +295,29 @@ TEST(figures, a_condition_shows_how_long_signals_take_to_arrive) {
     EXPECT_EQ(report::as_json(p, d, {})["conditions"][0]["woken"]["wait_ns"], 8'000);
 }
 
+TEST(figures, locks_stand_in_the_order_that_is_asked_for) {
+    written w;
+    const std::uint32_t stack = w.stack({in(inner_function, 4)});
+    for (std::uint64_t i = 0; i < 4; ++i)
+        w.lock(0);
+    w.wait(1, stack, 0, 0, 900, 3);
+    w.wait(2, stack, 0, 0, 100, 9);
+    w.r.locks[2].alone.longest_ns = 950;
+    w.r.locks[3].alone_holds = {2, 700, 400, {}};
+    w.r.locks[4].shared_acquisitions = 1'000;
+    const profile::profile p = profile::make_profile(w.r);
+    const auto first = [&](report::order by) {
+        report::options o;
+        o.by = by;
+        return report::as_json(p, profile::diagnose(p), o)["locks"][0]["address"].get<std::uint64_t>();
+    };
+    EXPECT_EQ(first(report::order::wait), w.r.locks[1].address);
+    EXPECT_EQ(first(report::order::longest), w.r.locks[2].address);
+    EXPECT_EQ(first(report::order::contended), w.r.locks[2].address);
+    EXPECT_EQ(first(report::order::hold), w.r.locks[3].address);
+    EXPECT_EQ(first(report::order::acquisitions), w.r.locks[4].address);
+}
+
 // ---- pprof ----
 
 struct read_profile {
