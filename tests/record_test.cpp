@@ -308,7 +308,7 @@ INSTANTIATE_TEST_SUITE_P(
                     planted_trouble{"contended convoy", "contended`journal.lock", "convoy",
                                     "contended`journal.lock (struct journal). "},
                     planted_trouble{"contended readers", "contended`table_lock", "writers_starve",
-                                    "Readers keep its writers out"},
+                                    "Readers keep writers out"},
                     planted_trouble{"contended nested", "contended`inner_lock", "held_long",
                                     "contended`pool.shards[2].lock <- contended`inner_lock"},
                     planted_trouble{"contended chain", "contended`third_lock", "held_long",

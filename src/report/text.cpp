@@ -92,9 +92,10 @@ const call_stack* main_let_go(const lock& l) {
 std::string advice(const diagnosis& d) {
     const lock& l = *d.first;
     const trace::lock_read& f = l.figures;
-    const std::string held = l.mean_hold_ns() == 0
-                                 ? "It is held for a time that was not sampled"
-                                 : fmt::format("It is held for {} on average", duration(l.mean_hold_ns()));
+    const std::string_view it = d.through == nullptr ? "It" : std::string_view(l.name);
+    const std::string held =
+        l.mean_hold_ns() == 0 ? fmt::format("{} is held for a time that was not sampled", it)
+                              : fmt::format("{} is held for {} on average", it, duration(l.mean_hold_ns()));
     const call_stack* const let_go = main_let_go(l);
     const std::string where =
         let_go == nullptr ? ""
@@ -103,18 +104,20 @@ std::string advice(const diagnosis& d) {
     case trouble::none:
         return "";
     case trouble::allocator:
-        return "It is the memory allocator's: most waits are inside malloc, free and their like. Allocate "
-               "less "
-               "often in the places below, or try an allocator with caches for each thread.";
+        return fmt::format(
+            "{} is the memory allocator's: most waits are inside malloc, free and their like. "
+            "Allocate less often in the places below, or try an allocator with caches for each "
+            "thread.",
+            it);
     case trouble::writers_starve:
         return fmt::format(
-            "Readers keep its writers out: a writer waits {} on average, a reader holds it for {}, so "
+            "Readers keep writers out: a writer waits {} on average, a reader holds it for {}, so "
             "readers follow each other without a gap. Try a lock that lets writers go first, or "
             "read less often.",
             duration(f.alone.ns / f.alone.waits), duration(f.shared_holds.ns / f.shared_holds.holds));
     case trouble::convoy:
         return fmt::format(
-            "A convoy: {:.0f} % of its acquisitions waited, up to {} threads in a queue, and {:.0f} % "
+            "A convoy: {:.0f} % of acquisitions waited, up to {} threads in a queue, and {:.0f} % "
             "went to another thread than the one before. {}{}. Take it less often, split it, or "
             "do less under it.",
             per_cent(l.waits.count, l.acquisitions()), count(f.longest_queue),
