@@ -50,8 +50,8 @@ protected:
         const std::uint32_t lock = w.add_lock(0x5000, lock_kind::rwlock, stack, true);
         w.lock(lock).acquisitions.store(7);
         w.lock(lock).longest_monopoly.store(3);
-        add_wait(w.lock(lock).shared, 1'500);
-        add_hold(w.lock(lock).alone_holds, 70);
+        add_wait(w.detail(w.lock(lock)).shared, 1'500);
+        add_hold(w.detail(w.lock(lock)).alone_holds, 70);
         const std::uint32_t thread = w.add_thread(42, "worker", 2'000);
         w.thread(thread).end_ns.store(9'000);
         w.thread(thread).acquisitions.store(8);

@@ -242,7 +242,7 @@ template <side how, class Lock, class Try>
     if (result != 0) {
         self.acquisitions.take_back();
         if (result == busy)
-            failed_try(entry_of(*c, lock, HOLDFAST_CALLER), how);
+            failed_try(*c, entry_of(*c, lock, HOLDFAST_CALLER), how);
         return result;
     }
     if (sampled)

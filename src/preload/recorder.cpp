@@ -413,7 +413,8 @@ void end_watched_hold(control& c) {
     lock.holder.compare_exchange_strong(mine, 0, relaxed);
     if (hold.timed) {
         const std::uint64_t now = now_ns();
-        trace::add_hold(hold.how == side::alone ? lock.alone_holds : lock.shared_holds, now - hold.since);
+        trace::detail_entry& detail = c.out.detail(lock);
+        trace::add_hold(hold.how == side::alone ? detail.alone_holds : detail.shared_holds, now - hold.since);
         c.out.head().last_ns.store(now, relaxed);
     }
     hold.lock = nullptr;
@@ -444,7 +445,8 @@ std::uint32_t end_wait(control& c, lock_entry& lock, const wait& w, side how, ou
     const std::uint64_t release_pc = lock.release_pc.exchange(0, relaxed);
     if (came == outcome::refused)
         return 0;
-    trace::wait_figures& figures = how == side::alone ? lock.alone : lock.shared;
+    trace::detail_entry& detail = c.out.detail(lock);
+    trace::wait_figures& figures = how == side::alone ? detail.alone : detail.shared;
     trace::add_wait(figures, ns);
     if (came == outcome::timed_out)
         figures.failed.fetch_add(1, relaxed);
@@ -471,8 +473,9 @@ std::uint32_t end_wait(control& c, lock_entry& lock, const wait& w, side how, ou
     return sample.stack;
 }
 
-void failed_try(lock_entry& lock, side how) {
-    (how == side::alone ? lock.alone : lock.shared).failed.fetch_add(1, relaxed);
+void failed_try(control& c, lock_entry& lock, side how) {
+    trace::detail_entry& detail = c.out.detail(lock);
+    (how == side::alone ? detail.alone : detail.shared).failed.fetch_add(1, relaxed);
 }
 
 wait begin_condition(control& c, lock_entry& condition, const void* pc) {
@@ -494,12 +497,13 @@ void end_condition(control& c, lock_entry& condition, const wait& w, bool timed_
     const std::uint64_t now = now_ns();
     const std::uint64_t ns = now - w.begin;
     condition.waiters.fetch_sub(1, relaxed);
-    trace::add_wait(condition.alone, ns);
+    trace::detail_entry& detail = c.out.detail(condition);
+    trace::add_wait(detail.alone, ns);
     const std::uint64_t signal_ns = condition.signal_ns.load(relaxed);
     if (timed_out)
-        condition.alone.failed.fetch_add(1, relaxed);
+        detail.alone.failed.fetch_add(1, relaxed);
     else if (signal_ns >= w.begin && signal_ns <= now) // else it woke of itself
-        trace::add_wait(condition.shared, now - signal_ns);
+        trace::add_wait(detail.shared, now - signal_ns);
     trace::thread_entry& thread = c.out.thread(self.number);
     thread.condition_waits.store(thread.condition_waits.load(relaxed) + 1, relaxed);
     thread.condition_ns.store(thread.condition_ns.load(relaxed) + ns, relaxed);

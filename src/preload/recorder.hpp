@@ -201,7 +201,7 @@ inline bool goes_on(const control& c, const wait& w) {
 std::uint32_t end_wait(control& c, lock_entry& lock, const wait& w, side how, outcome came, const void* pc);
 
 // A try that failed.
-void failed_try(lock_entry& lock, side how);
+void failed_try(control& c, lock_entry& lock, side how);
 
 // The same for a condition, whose entry counts those who wait for it, so that signals to nobody need no clock. A wait
 // that is cancelled leaves one too many, which costs a clock.

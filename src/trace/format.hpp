@@ -1,6 +1,6 @@
 // The recording: one file of fixed size, mapped by the process that is recorded, readable at any moment.
 //
-//   header | modules | threads | stacks | sites | locks
+//   header | modules | threads | stacks | sites | details | locks
 //
 // Each section is a table of equal entries, filled from entry 1 on (0 means "none"), with a count in the header.
 // All is aggregated while the program runs, so the size of the file depends on how many locks and stacks there
@@ -103,12 +103,18 @@ struct alignas(64) lock_entry {
     u64 signal_ns;  // of a condition: when it was last signalled while somebody waited
     u32 waiters;    // now
     u32 longest_queue;
+    u32 detail; // once there is something to say in it
+};
+static_assert(offsetof(lock_entry, shared_acquisitions) == 64 && sizeof(lock_entry) == 128);
+
+// What was timed of a lock. Most locks of a program that has many are never waited for, and have none.
+struct alignas(64) detail_entry {
     wait_figures alone;
     wait_figures shared; // of a condition: what of each wait came after the last signal
     hold_figures alone_holds;
     hold_figures shared_holds;
 };
-static_assert(offsetof(lock_entry, shared_acquisitions) == 64 && sizeof(lock_entry) == 896);
+static_assert(sizeof(detail_entry) == 768);
 
 // Frames are return addresses, leaf first.
 struct stack_entry {
@@ -167,8 +173,8 @@ struct module_entry {
 };
 static_assert(sizeof(module_entry) == 512);
 
-enum class section : std::uint32_t { modules, threads, stacks, sites, locks };
-inline constexpr std::uint32_t sections = 5;
+enum class section : std::uint32_t { modules, threads, stacks, sites, details, locks };
+inline constexpr std::uint32_t sections = 6;
 
 struct section_entry {
     std::uint64_t offset; // from the file's start, in bytes
@@ -198,8 +204,9 @@ struct header {
 inline constexpr std::size_t header_size = 4096;
 static_assert(sizeof(header) <= header_size);
 
-inline constexpr std::uint32_t entry_sizes[sections] = {
-    sizeof(module_entry), sizeof(thread_entry), sizeof(stack_entry), sizeof(site_entry), sizeof(lock_entry)};
+inline constexpr std::uint32_t entry_sizes[sections] = {sizeof(module_entry), sizeof(thread_entry),
+                                                        sizeof(stack_entry),  sizeof(site_entry),
+                                                        sizeof(detail_entry), sizeof(lock_entry)};
 
 // A lock's number has so many bits in the preload library's index.
 inline constexpr std::uint32_t lock_number_bits = 19;

@@ -87,11 +87,14 @@ lock_read lock_of(const lock_entry& from) {
     to.owner_changes = from.owner_changes.load(relaxed);
     to.longest_queue = from.longest_queue.load(relaxed);
     to.longest_monopoly = from.longest_monopoly.load(relaxed);
+    return to;
+}
+
+void add_detail(lock_read& to, const detail_entry& from) {
     to.alone = waits_of(from.alone);
     (to.kind == lock_kind::condition ? to.woken : to.shared) = waits_of(from.shared);
     to.alone_holds = holds_of(from.alone_holds);
     to.shared_holds = holds_of(from.shared_holds);
-    return to;
 }
 
 } // namespace
@@ -158,6 +161,7 @@ recording parse(std::span<const unsigned char> bytes) {
                               r.stacks[i].frames.push_back(s.frames[f].load(relaxed));
                       });
     r.locks.resize(1);
+    std::vector<std::uint32_t> lock_of_detail;
     each<lock_entry>(bytes, h, section::locks, r, [&](std::size_t used, std::size_t i, const lock_entry& l) {
         r.locks.resize(used);
         if (l.ready.load(relaxed) != 1)
@@ -165,6 +169,15 @@ recording parse(std::span<const unsigned char> bytes) {
         r.locks[i] = lock_of(l);
         if (r.locks[i].stack >= r.stacks.size())
             r.locks[i].stack = 0;
+        const std::uint32_t detail = l.detail.load(relaxed);
+        if (detail != 0 && detail <= bytes.size() / sizeof(detail_entry)) {
+            lock_of_detail.resize(std::max<std::size_t>(lock_of_detail.size(), detail + std::size_t{1}));
+            lock_of_detail[detail] = static_cast<std::uint32_t>(i);
+        }
+    });
+    each<detail_entry>(bytes, h, section::details, r, [&](std::size_t, std::size_t i, const detail_entry& d) {
+        if (i < lock_of_detail.size() && lock_of_detail[i] != 0)
+            add_detail(r.locks[lock_of_detail[i]], d);
     });
     each<site_entry>(bytes, h, section::sites, r, [&](std::size_t, std::size_t, const site_entry& s) {
         const std::uint32_t role = s.role.load(relaxed);

@@ -25,7 +25,8 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
     return hash ^ (hash >> 29);
 }
 
-// The tables' capacities in a file of so many bytes: half of it for locks, a quarter each for stacks and sites.
+// The tables' capacities in a file of so many bytes: half of it for locks, a quarter for details, an eighth each for
+// stacks and sites.
 void lay_out(header& h, std::uint64_t bytes) {
     const auto share = [&](std::uint64_t part, section which) {
         return static_cast<std::uint32_t>(bytes / part / entry_sizes[static_cast<std::uint32_t>(which)]);
@@ -33,7 +34,9 @@ void lay_out(header& h, std::uint64_t bytes) {
     const std::uint32_t capacity[sections] = {
         bytes >= standard_file ? most_modules : 128u, // modules
         bytes >= standard_file ? 4096u : 512u,        // threads
-        share(4, section::stacks), share(4, section::sites),
+        share(8, section::stacks),
+        share(8, section::sites),
+        share(4, section::details),
         std::min(share(2, section::locks), (1u << lock_number_bits) - 1)};
     std::uint64_t offset = header_size;
     for (std::uint32_t s = 0; s < sections; ++s) {
@@ -150,6 +153,7 @@ int writer::open(const char* path, std::uint64_t bytes, const char* program, std
     threads_ = reinterpret_cast<thread_entry*>(at(section::threads));
     stacks_ = reinterpret_cast<stack_entry*>(at(section::stacks));
     sites_ = reinterpret_cast<site_entry*>(at(section::sites));
+    details_ = reinterpret_cast<detail_entry*>(at(section::details));
     locks_ = reinterpret_cast<lock_entry*>(at(section::locks));
     const std::uint32_t stack_slots = std::bit_ceil(capacity(section::stacks) * 2);
     const std::uint32_t site_slots = std::bit_ceil(capacity(section::sites) * 2);
@@ -206,6 +210,18 @@ std::uint32_t writer::add_lock(std::uint64_t address, lock_kind kind, std::uint3
     lock.initialised.store(initialised ? 1 : 0, relaxed);
     lock.ready.store(1, std::memory_order_release); // with the reader's acquire
     return number;
+}
+
+detail_entry& writer::first_detail(lock_entry& lock) {
+    if (&lock == locks_)
+        return details_[0];
+    std::uint32_t number = take(section::details);
+    std::uint32_t there = 0;
+    // relaxed: an entry's identity is its number, and all its figures begin as zeros. One of two that come at once is
+    // left unused.
+    if (number != 0 && !lock.detail.compare_exchange_strong(there, number, relaxed))
+        number = there;
+    return details_[number];
 }
 
 std::uint32_t writer::add_thread(std::uint32_t id, const char* name, std::uint64_t now) {

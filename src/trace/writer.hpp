@@ -39,6 +39,11 @@ public:
 
     // Entries by number, 1 to what an add gave. Entry 0 may be written, and is never read.
     [[nodiscard]] lock_entry& lock(std::uint32_t number) const { return locks_[number]; }
+    // A lock's detail, which it gets now if it had none; entry 0 if there is no room.
+    [[nodiscard]] detail_entry& detail(lock_entry& lock) {
+        const std::uint32_t number = lock.detail.load(std::memory_order_relaxed);
+        return number != 0 ? details_[number] : first_detail(lock);
+    }
     [[nodiscard]] std::uint32_t number_of(const lock_entry& lock) const {
         return static_cast<std::uint32_t>(&lock - locks_);
     }
@@ -61,12 +66,14 @@ public:
 
 private:
     std::uint32_t take(section which);
+    detail_entry& first_detail(lock_entry& lock);
 
     header* header_;
     module_entry* modules_;
     thread_entry* threads_;
     stack_entry* stacks_;
     site_entry* sites_;
+    detail_entry* details_;
     lock_entry* locks_;
     u32* stack_index_; // numbers by hash; private
     u32* site_index_;
