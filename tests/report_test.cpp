@@ -18,6 +18,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "profile/diagnosis.hpp"
+#include "profile/lock_classes.hpp"
 #include "profile/profile.hpp"
 #include "report/report.hpp"
 #include "text/text_table.hpp"
@@ -118,6 +119,31 @@ public:
 
     trace::recording r;
 };
+
+// ---- Classes ----
+
+TEST(lock_classes, many_locks_of_one_origin_are_one) {
+    written w;
+    const std::uint32_t here = w.stack({in(helper_function, 4), in(root_function, 10)});
+    const std::uint32_t there = w.stack({in(outer_function, 4), in(root_function, 10)});
+    const std::uint32_t waits = w.stack({in(inner_function, 4), in(root_function, 10)});
+    for (std::uint64_t i = 0; i < 10; ++i)
+        w.wait(w.lock(here), waits, 0, 0, 100 + i);
+    for (std::uint64_t i = 0; i < profile::smallest_class - 1; ++i)
+        w.wait(w.lock(there), waits, 0, 0, 150);
+    const profile::profile joined = profile::make_profile(w.r);
+    ASSERT_EQ(joined.locks.size(), profile::smallest_class);
+    const profile::lock& all = joined.locks.front(); // none of them was waited for longest by itself
+    EXPECT_EQ(all.members, 10u);
+    EXPECT_TRUE(all.name.starts_with("10 locks initialised in helper_function")) << all.name;
+    EXPECT_EQ(all.figures.address, 0x10u * 11) << "not that of the one that was waited for longest";
+    EXPECT_EQ(all.waits.ns, 10 * 100 + 45u);
+    EXPECT_EQ(all.waits.count, 10u);
+    EXPECT_EQ(all.acquisitions(), 20u);
+    EXPECT_EQ(all.sites.size(), 10u);
+    EXPECT_EQ(joined.locks[1].members, 1u);
+    EXPECT_EQ(profile::make_profile(w.r, false).locks.size(), 10 + profile::smallest_class - 1);
+}
 
 // ---- Chains ----
 

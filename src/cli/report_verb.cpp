@@ -24,6 +24,7 @@ struct options {
     std::string json;
     std::string pprof;
     bool folded = false;
+    bool each = false;
 };
 
 int report_on(const options& o) {
@@ -48,7 +49,7 @@ int report_on(const options& o) {
     const std::string holders = o.pprof.empty() ? "" : o.pprof + ".holders.pb.gz";
     for (const std::string& file : {o.json, waiters, holders})
         check_writable(file);
-    const profile::profile p = profile::make_profile(trace::read(o.file));
+    const profile::profile p = profile::make_profile(trace::read(o.file), !o.each);
     const profile::diagnosis d = profile::diagnose(p);
     if (o.folded)
         print(report::as_folded(p, how));
@@ -80,6 +81,8 @@ action add_report(CLI::App& app) {
         ->check(CLI::IsMember({"lock", "thread", "site"}))
         ->capture_default_str();
     verb.add_option("--lock", o->lock, "only locks with this in their name");
+    verb.add_flag("--each", o->each,
+                  "every lock by itself; else 8 and more that were initialised at one place are one row");
     verb.add_option("--top", o->top, "rows of the table")
         ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
         ->capture_default_str();

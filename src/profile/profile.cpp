@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "profile/lock_classes.hpp"
+
 namespace holdfast::profile {
 
 namespace {
@@ -14,12 +16,8 @@ using trace::lock_kind;
 using trace::lock_read;
 using trace::site_role;
 
-void add(distribution& to, const trace::waits_read& from) {
-    to.count += from.waits;
-    to.ns += from.ns;
-    to.longest_ns = std::max(to.longest_ns, from.longest_ns);
-    for (std::size_t b = 0; b < to.histogram.size(); ++b)
-        to.histogram[b] += from.histogram[b];
+distribution distribution_of(const trace::waits_read& from) {
+    return {from.waits, from.ns, from.longest_ns, from.histogram};
 }
 
 void append(call_stack& to, symbols& names, std::uint64_t frame, std::uint32_t generation) {
@@ -51,9 +49,12 @@ void name(lock& l, symbols& names, const call_stack& stack, std::uint32_t genera
     if (!l.name.empty())
         return;
     l.name = fmt::format("{:#x}", figures.address);
-    if (const place* const user = user_of(stack); user != nullptr)
-        l.name += fmt::format(" {} in {}{}", figures.initialised ? "initialised" : "first used",
-                              user->function, user->source.empty() ? "" : fmt::format(" ({})", user->source));
+    if (const place* const user = user_of(stack); user != nullptr) {
+        l.origin =
+            fmt::format("{} in {}{}", figures.initialised ? "initialised" : "first used", user->function,
+                        user->source.empty() ? "" : fmt::format(" ({})", user->source));
+        l.name += ' ' + l.origin;
+    }
 }
 
 void sort(std::vector<lock>& locks) {
@@ -65,6 +66,15 @@ void sort(std::vector<lock>& locks) {
 }
 
 } // namespace
+
+distribution& distribution::operator+=(const distribution& other) {
+    count += other.count;
+    ns += other.ns;
+    longest_ns = std::max(longest_ns, other.longest_ns);
+    for (std::size_t b = 0; b < histogram.size(); ++b)
+        histogram[b] += other.histogram[b];
+    return *this;
+}
 
 std::uint64_t distribution::quantile_ns(double share) const {
     std::uint64_t all = 0;
@@ -135,7 +145,7 @@ double jain(const std::vector<std::uint64_t>& shares) {
     return squares == 0 ? 0 : sum * sum / (static_cast<double>(shares.size()) * squares);
 }
 
-profile make_profile(trace::recording recording) {
+profile make_profile(trace::recording recording, bool classes) {
     profile p;
     p.recording = std::move(recording);
     const trace::recording& r = p.recording;
@@ -146,8 +156,8 @@ profile make_profile(trace::recording recording) {
     std::vector<lock> all(r.locks.size());
     for (std::size_t i = 1; i < all.size(); ++i) {
         all[i].figures = r.locks[i];
-        add(all[i].waits, all[i].figures.alone);
-        add(all[i].waits, all[i].figures.shared);
+        all[i].waits = distribution_of(all[i].figures.alone);
+        all[i].waits += distribution_of(all[i].figures.shared);
         const std::uint32_t stack = all[i].figures.stack;
         if (all[i].figures.kind != lock_kind::none)
             name(all[i], *p.names, p.stacks[stack], r.stacks[stack].generation);
@@ -173,6 +183,10 @@ profile make_profile(trace::recording recording) {
             p.conditions.push_back(std::move(l));
         else if (l.figures.kind != lock_kind::none)
             p.locks.push_back(std::move(l));
+    }
+    if (classes) {
+        join_classes(p.locks);
+        join_classes(p.conditions);
     }
     sort(p.locks);
     sort(p.conditions);

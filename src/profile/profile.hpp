@@ -43,13 +43,17 @@ struct distribution {
     std::uint64_t longest_ns = 0;
     std::array<std::uint64_t, trace::histogram_buckets> histogram{};
 
+    distribution& operator+=(const distribution& other);
+
     // The upper end of the bucket that has the share-quantile (0 to 1), at most longest_ns; 0 if there are none.
     [[nodiscard]] std::uint64_t quantile_ns(double share) const;
 };
 
 struct lock {
-    std::string name; // a variable, or where it was initialised or first used
-    std::string type; // of the struct that has it as a member, or empty
+    std::string name;        // a variable, or its address and origin, or of a class how many and their origin
+    std::string origin;      // where it was initialised or first used; empty: it is a variable
+    std::string type;        // of the struct that has it as a member, or empty
+    std::size_t members = 1; // of a class (lock_classes.hpp)
     trace::lock_read figures;
     distribution waits;      // both sides
     std::vector<site> sites; // longest wait first
@@ -96,8 +100,9 @@ struct profile {
 // From this share on, a verdict says that locks hold the program back.
 inline constexpr double bad_share = 0.05;
 
-// Reads the files that the recording names, for symbols.
-profile make_profile(trace::recording recording);
+// Reads the files that the recording names, for symbols. `classes`: locks of one origin are one, if they are many
+// (lock_classes.hpp).
+profile make_profile(trace::recording recording, bool classes = true);
 
 // The first place that isn't of the wrappers that lie around a lock (std::mutex and the like), or else the first;
 // null if there is none.

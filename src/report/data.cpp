@@ -75,6 +75,7 @@ ordered_json json_of(const lock& l) {
     return {{"lock", l.name},
             {"type", l.type},
             {"kind", name_of(l.figures.kind)},
+            {"locks", l.members},
             {"address", l.figures.address},
             {"initialisations", l.figures.lives},
             {"acquisitions", l.figures.acquisitions},

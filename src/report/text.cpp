@@ -503,8 +503,10 @@ std::string waits_in_detail(const lock& l) {
 std::string detail(const lock& l, const options& o) {
     const trace::lock_read& f = l.figures;
     const profile::wait_sums sums = sums_of(l);
-    std::string text = '\n' + styled(with_type(l), style::strong, o.colour) +
-                       fmt::format("\n    {} at {:#x}", name_of(f.kind), f.address);
+    std::string text =
+        '\n' + styled(with_type(l), style::strong, o.colour) +
+        fmt::format("\n    {}{} at {:#x}", name_of(f.kind),
+                    l.members > 1 ? "s, of which the one waited for longest is" : "", f.address);
     if (f.lives > 1)
         text += fmt::format(", initialised {} times", count(f.lives));
     text += fmt::format("\n    acquired {} times, of which {} waited ({:.1f} %)\n", count(l.acquisitions()),
@@ -594,12 +596,24 @@ bool can_sort(table_of rows, order by) {
     return true;
 }
 
+namespace {
+
+std::string members(const std::vector<lock>& locks) {
+    std::size_t n = 0;
+    for (const lock& l : locks)
+        n += l.members;
+    return count(n);
+}
+
+} // namespace
+
 std::string as_text(const profile::profile& p, const diagnosis& d, const options& o) {
     std::string text = verdict(p, d, o.colour);
-    text += '\n' + wrapped(fmt::format("{} (process {}), {} threads, {} locks, {} conditions, {}",
-                                       printable(p.recording.program), p.recording.process,
-                                       p.recording.threads.size(), p.locks.size(), p.conditions.size(),
-                                       duration(p.recording.end_ns - p.recording.start_ns)));
+    text +=
+        '\n' + wrapped(fmt::format("{} (process {}), {} threads, {} locks, {} conditions, {}",
+                                   printable(p.recording.program), p.recording.process,
+                                   count(p.recording.threads.size()), members(p.locks), members(p.conditions),
+                                   duration(p.recording.end_ns - p.recording.start_ns)));
     text += table(p, o) + chains(p, d, o) + fairness(p) + conditions(p, o);
     std::size_t detailed = 0;
     for (const lock* l : chosen(p.locks, o)) {

@@ -14,7 +14,8 @@ std::string_view name_of(trace::lock_kind kind);
 std::string_view name_of(profile::trouble what);
 
 // By enum section, and by kind of what is counted without being measured.
-inline constexpr std::string_view section_names[] = {"modules", "threads", "stacks", "sites", "locks"};
+inline constexpr std::string_view section_names[] = {"modules", "threads", "stacks",
+                                                     "sites",   "details", "locks"};
 inline constexpr std::string_view passed_names[] = {"shared between processes", "robust",
                                                     "inheriting priority"};
 

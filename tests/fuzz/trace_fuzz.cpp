@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "profile/diagnosis.hpp"
 #include "profile/profile.hpp"
+#include "report/report.hpp"
 #include "trace/reader.hpp"
 #include "trace/writer.hpp"
 
@@ -52,7 +54,7 @@ sample good_one() {
         const auto kind = static_cast<trace::lock_kind>(i == 3 ? 7 : 1 + i);
         const std::uint32_t lock = w.add_lock(0x5000 + 64 * i, kind, stack, i % 2 == 0);
         w.lock(lock).acquisitions.store(7 * i);
-        trace::add_wait(w.lock(lock).shared, 1'500);
+        trace::add_wait(w.detail(w.lock(lock)).shared, 1'500);
         w.thread(w.add_thread(42 + static_cast<std::uint32_t>(i), "worker", 2'000)).end_ns.store(9'000);
         for (std::uint32_t role = 1; role < trace::site_roles; ++role) {
             trace::site_sample s;
@@ -113,7 +115,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const std::size_t length = cut % 4 == 0 ? cut / 4 % damaged.size() : damaged.size();
     try {
-        static_cast<void>(profile::make_profile(trace::parse(std::span(damaged).first(length))));
+        const profile::profile p =
+            profile::make_profile(trace::parse(std::span(damaged).first(length)), size % 2 == 0);
+        static_cast<void>(report::as_text(p, profile::diagnose(p), {}));
     } catch (const std::runtime_error&) {
         // What it is for.
     }
