@@ -10,6 +10,8 @@
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 #include <unwind.h>
 
 #include <gtest/gtest.h>
@@ -154,6 +156,21 @@ call_without_table:
 )");
 extern "C" void call_without_table(void (*f)());
 
+// The same with something else in rbp: void call_with_rbp(void (*f)(), std::uint64_t rbp).
+asm(R"(
+    .pushsection .text
+    .type call_with_rbp, @function
+call_with_rbp:
+    pushq %rbp
+    movq %rsi, %rbp
+    call *%rdi
+    popq %rbp
+    ret
+    .size call_with_rbp, . - call_with_rbp
+    .popsection
+)");
+extern "C" void call_with_rbp(void (*f)(), std::uint64_t rbp);
+
 namespace {
 
 std::vector<std::uint64_t> seen;
@@ -171,6 +188,35 @@ TEST(unwind, a_frame_pointer_where_there_is_no_table) {
     // The function, and then all that called this one: but for the place in it that was running.
     ASSERT_EQ(through.size(), above.slow.size() + 1);
     EXPECT_TRUE(std::equal(through.begin() + 2, through.end(), above.slow.begin() + 1));
+}
+
+// A coroutine's stack, and above it nothing.
+TEST(unwind, what_is_no_frame_pointer_is_not_followed_into_nothing) {
+    static char* stack_memory = nullptr;
+    constexpr std::size_t size = 1 << 16;
+    std::thread([] {
+        // Below the thread's own, where it looks like a part of that.
+        const std::uint64_t own = static_cast<std::uint64_t>(pthread_self()) / 4096 * 4096;
+        void* const below = reinterpret_cast<void*>(own - (64 << 20));
+        stack_memory = static_cast<char*>(
+            mmap(below, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (stack_memory != below)
+            GTEST_SKIP() << "no room where it is wanted";
+        ASSERT_EQ(mprotect(stack_memory + size, size, PROT_NONE), 0);
+        static ucontext_t coroutine;
+        static ucontext_t back;
+        getcontext(&coroutine);
+        coroutine.uc_stack.ss_sp = stack_memory;
+        coroutine.uc_stack.ss_size = size;
+        coroutine.uc_link = &back;
+        makecontext(
+            &coroutine,
+            [] { call_with_rbp(look, reinterpret_cast<std::uint64_t>(stack_memory + size + 4096)); }, 0);
+        seen.clear();
+        swapcontext(&back, &coroutine);
+        EXPECT_GE(seen.size(), 1u);
+        munmap(stack_memory, 2 * size);
+    }).join();
 }
 
 } // namespace

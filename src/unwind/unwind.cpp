@@ -2,9 +2,12 @@
 #include "unwind/unwind.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <optional>
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include "unwind/cfi.hpp"
@@ -97,51 +100,75 @@ std::uint64_t end_of_stack(std::uint64_t sp) {
     return 0;
 }
 
-std::uint64_t word_at(std::uint64_t address) {
-    return *reinterpret_cast<const std::uint64_t*>(address);
+// Reads words of a stack. Where the tables say that one is, it is there. Once there was a guess it may be anywhere, and
+// the kernel is asked first: it copies a signal mask from there before it finds that the call makes no sense.
+class stack_reader {
+public:
+    explicit stack_reader(std::uint64_t end) : end_(end) {}
+
+    void doubt() { trusting_ = false; }
+
+    std::optional<std::uint64_t> word(std::uint64_t address) const {
+        if (address % 8 != 0 || address > end_ - 8)
+            return std::nullopt;
+        const auto* const there = reinterpret_cast<const std::uint64_t*>(address);
+        if (!trusting_ && syscall(SYS_rt_sigprocmask, -1, there, nullptr, sizeof *there) != 0 &&
+            errno == EFAULT)
+            return std::nullopt;
+        return *there;
+    }
+
+private:
+    const std::uint64_t end_;
+    bool trusting_ = true;
+};
+
+// The caller's registers by a rule of the tables.
+std::optional<registers> by_rule(const registers& r, const rule& rule, const stack_reader& read) {
+    const auto plus = [](std::uint64_t base, std::int32_t offset) {
+        return base + static_cast<std::uint64_t>(std::int64_t{offset});
+    };
+    const std::uint64_t cfa = plus(rule.by_rbp ? r.bp : r.sp, rule.cfa);
+    if (cfa <= r.sp)
+        return std::nullopt;
+    const std::optional<std::uint64_t> pc = read.word(cfa - 8);
+    const std::optional<std::uint64_t> bp = rule.rbp_saved ? read.word(plus(cfa, rule.rbp_from)) : r.bp;
+    if (!pc || !bp)
+        return std::nullopt;
+    return registers{*pc, cfa, *bp};
 }
 
-// The caller's registers, if rsp and rbp are those of a function that has its caller's rbp saved where rbp points to.
-std::optional<registers> by_frame_pointer(const registers& r, std::uint64_t end) {
-    if (r.bp < r.sp || r.bp % 8 != 0 || r.bp + 16 > end)
+// The same where rbp may be a frame pointer: where it was saved, below the return address.
+std::optional<registers> by_frame_pointer(const registers& r, const stack_reader& read) {
+    if (r.bp < r.sp)
         return std::nullopt;
-    return registers{word_at(r.bp + 8), r.bp + 16, word_at(r.bp)};
+    const std::optional<std::uint64_t> bp = read.word(r.bp);
+    const std::optional<std::uint64_t> pc = read.word(r.bp + 8);
+    if (!pc || !bp)
+        return std::nullopt;
+    return registers{*pc, r.bp + 16, *bp};
 }
 
 // Walks from these registers; false if it came to a frame that only libgcc can leave.
 bool walk(registers r, std::uint64_t end, std::uint32_t generation, collector& to) {
-    bool guessed = false; // this frame was found by a frame pointer
+    stack_reader read(end);
+    bool guessing = false; // there was a frame without a table
     for (;;) {
         const rule rule = rule_at(r.pc - 1, generation); // in the call
-        std::optional<registers> next;
-        switch (rule.kind) {
-        case rule::last:
+        if (rule.kind == rule::last)
             return true;
-        case rule::complicated:
-            return false;
-        case rule::outside:
-            // After a guess, no code; else code made by the program.
-            if (guessed)
-                return true;
-            [[fallthrough]];
-        case rule::no_table:
-            next = by_frame_pointer(r, end);
-            guessed = true;
-            if (!next)
-                return true;
-            break;
-        case rule::simple: {
-            const std::uint64_t cfa =
-                (rule.by_rbp ? r.bp : r.sp) + static_cast<std::uint64_t>(std::int64_t{rule.cfa});
-            const std::uint64_t saved = cfa + static_cast<std::uint64_t>(std::int64_t{rule.rbp_from});
-            if (cfa <= r.sp || cfa > end || cfa % 8 != 0 ||
-                (rule.rbp_saved && (saved < r.sp || saved + 8 > end)))
-                return guessed;
-            next = registers{word_at(cfa - 8), cfa, rule.rbp_saved ? word_at(saved) : r.bp};
-            guessed = false;
+        std::optional<registers> next;
+        if (rule.kind == rule::simple) {
+            next = by_rule(r, rule, read);
+        } else if (rule.kind != rule::complicated) {
+            guessing = true;
+            read.doubt();
+            next = by_frame_pointer(r, read);
         }
-        }
-        if (next->pc == 0 || (guessed && rule_at(next->pc - 1, generation).kind == rule::outside) ||
+        if (!next)
+            return guessing; // libgcc gets no further
+        // A guess has to lead into a mapped file.
+        if (next->pc == 0 || (guessing && rule_at(next->pc - 1, generation).kind == rule::outside) ||
             !to.add(next->pc))
             return true;
         r = *next;

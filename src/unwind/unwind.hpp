@@ -9,7 +9,7 @@
 // what a function compiled without them leaves in rbp, which is often the frame of some caller further up; that one's
 // chain is faultless, and lacks all functions between. What does tell the two apart is the table.
 //
-// No lock, no allocation; may be interrupted by a signal handler that does the same.
+// No lock, no allocation; may be interrupted by a signal handler that does the same. May change errno.
 #pragma once
 
 #include <cstdint>
