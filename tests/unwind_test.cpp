@@ -197,11 +197,14 @@ TEST(unwind, what_is_no_frame_pointer_is_not_followed_into_nothing) {
     std::thread([] {
         // Below the thread's own, where it looks like a part of that.
         const std::uint64_t own = static_cast<std::uint64_t>(pthread_self()) / 4096 * 4096;
-        void* const below = reinterpret_cast<void*>(own - (64 << 20));
-        stack_memory = static_cast<char*>(
-            mmap(below, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        if (stack_memory != below)
-            GTEST_SKIP() << "no room where it is wanted";
+        for (std::uint64_t mib = 32; mib < 1'000; mib += 32) {
+            void* const below = reinterpret_cast<void*>(own - (mib << 20));
+            stack_memory = static_cast<char*>(mmap(below, 2 * size, PROT_READ | PROT_WRITE,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
+            if (stack_memory == below)
+                break;
+        }
+        ASSERT_NE(stack_memory, MAP_FAILED) << "no room where it is wanted";
         ASSERT_EQ(mprotect(stack_memory + size, size, PROT_NONE), 0);
         static ucontext_t coroutine;
         static ucontext_t back;
