@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -270,6 +271,8 @@ struct planted_trouble {
     const char* first; // empty: locks are not the problem
     const char* trouble;
     const char* says;
+
+    friend std::ostream& operator<<(std::ostream& to, const planted_trouble& t) { return to << t.command; }
 };
 
 class planted : public record, public testing::WithParamInterface<planted_trouble> {};

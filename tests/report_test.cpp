@@ -186,9 +186,7 @@ TEST(chains, a_wait_between_taking_and_letting_go_is_inside) {
 TEST(chains, lead_from_the_lock_that_is_waited_for_longest_to_the_one_to_look_at) {
     written w;
     const std::uint64_t root = in(root_function, 10);
-    std::vector<std::uint32_t> locks;
-    for (int i = 0; i < 3; ++i)
-        locks.push_back(w.lock(w.stack({in(helper_function, static_cast<std::uint64_t>(i + 2)), root})));
+    const std::uint32_t locks[] = {w.lock(0), w.lock(0), w.lock(0)};
     const std::vector<std::uint64_t> a_taken{in(outer_function, 4), root};
     const std::vector<std::uint64_t> b_taken{in(inner_function, 4), in(outer_function, 8), root};
     const std::vector<std::uint64_t> c_waits{in(helper_function, 4), in(inner_function, 8),

@@ -1,6 +1,7 @@
 // pprof's format: a gzipped protocol buffer of the message perftools.profiles.Profile, as described in
 // https://github.com/google/pprof/blob/main/proto/profile.proto. Field numbers below are that file's.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -159,8 +160,7 @@ public:
             locations.push_back(location({&unknown_}));
         pbf_writer sample(writer_, profile_field::sample);
         sample.add_packed_uint64(sample_field::location_id, locations.begin(), locations.end());
-        const std::int64_t values[] = {static_cast<std::int64_t>(c.count + 0.5),
-                                       static_cast<std::int64_t>(c.ns + 0.5)};
+        const long long values[] = {std::llround(c.count), std::llround(c.ns)};
         sample.add_packed_int64(sample_field::value, std::begin(values), std::end(values));
         label(sample, "lock", c.of->name);
         label(sample, "kind", name_of(c.of->figures.kind));

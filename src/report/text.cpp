@@ -39,7 +39,7 @@ std::string shown_place(const place& p, std::size_t most) {
     const std::string source = !p.source.empty()              ? fmt::format(" ({})", p.source)
                                : p.named && !p.module.empty() ? fmt::format(" [{}]", p.module)
                                                               : "";
-    const std::string whole = p.function + source;
+    std::string whole = p.function + source;
     if (whole.size() <= most)
         return whole;
     constexpr std::size_t least = 16;
