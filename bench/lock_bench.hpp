@@ -23,18 +23,9 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <pthread.h>
 
-#ifdef HOLDFAST_HAVE_ABSL
-#include <absl/synchronization/mutex.h>
-#endif
-#ifdef HOLDFAST_HAVE_TBB
-#include <tbb/spin_mutex.h>
-#include <tbb/spin_rw_mutex.h>
-#endif
-#ifdef HOLDFAST_HAVE_CK
-#include "ck_shim.h"
-#endif
+#include "peers/peers.hpp"
+#include "workload/contend.hpp"
 
 namespace holdfast::bench {
 
@@ -49,12 +40,12 @@ template <class Lock>
 class exclusive {
 public:
     void pair(int turns) {
-        lock_.lock();
-        if (turns != 0) {
-            ++shared_;
-            work(turns);
-        }
-        lock_.unlock();
+        with_lock(lock_, [&] {
+            if (turns != 0) {
+                ++shared_;
+                work(turns);
+            }
+        });
         work(2 * turns);
     }
 
@@ -163,85 +154,20 @@ inline void rounds(benchmark::internal::Benchmark* bench) {
 // ---- Peers
 // -----------------------------------------------------------------------------------------------------------
 
-class pthread_spin {
-public:
-    pthread_spin() { pthread_spin_init(&lock_, PTHREAD_PROCESS_PRIVATE); }
-    void lock() { pthread_spin_lock(&lock_); }
-    void unlock() { pthread_spin_unlock(&lock_); }
-
-private:
-    pthread_spinlock_t lock_;
-};
-
-#ifdef HOLDFAST_HAVE_ABSL
-class absl_mutex {
-public:
-    // Distributions build absl with its deadlock detector on, which is no part of a lock.
-    absl_mutex() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
-    void lock() { lock_.Lock(); }
-    void unlock() { lock_.Unlock(); }
-
-private:
-    absl::Mutex lock_;
-};
-#endif
-
-#ifdef HOLDFAST_HAVE_CK
-class ck_ticket {
-public:
-    ck_ticket() { shim_ck_ticket_init(&lock_); }
-    void lock() { shim_ck_ticket_lock(&lock_); }
-    void unlock() { shim_ck_ticket_unlock(&lock_); }
-
-private:
-    shim_ck_ticket lock_;
-};
-
-class ck_rw {
-public:
-    ck_rw() { shim_ck_rwlock_init(&lock_); }
-    void lock() { shim_ck_rwlock_write_lock(&lock_); }
-    void unlock() { shim_ck_rwlock_write_unlock(&lock_); }
-    void lock_shared() { shim_ck_rwlock_read_lock(&lock_); }
-    void unlock_shared() { shim_ck_rwlock_read_unlock(&lock_); }
-
-private:
-    shim_ck_rwlock lock_;
-};
-
-class ck_mcs {
-public:
-    void pair(int turns) {
-        shim_ck_mcs_node node;
-        shim_ck_mcs_lock(&lock_, &node);
-        if (turns != 0) {
-            ++shared_;
-            work(turns);
-        }
-        shim_ck_mcs_unlock(&lock_, &node);
-        work(2 * turns);
-    }
-
-private:
-    alignas(128) shim_ck_mcs lock_{nullptr};
-    alignas(128) std::uint64_t shared_ = 0;
-};
-#endif
-
 // Everybody's exclusive locks.
 inline std::vector<contender> exclusive_peers() {
     return {
         {"std::mutex", rate<exclusive<std::mutex>>},
-        {"pthread_spin", rate<exclusive<pthread_spin>>},
+        {"pthread_spin", rate<exclusive<peers::pthread_spin>>},
 #ifdef HOLDFAST_HAVE_TBB
         {"tbb::spin_mutex", rate<exclusive<tbb::spin_mutex>>},
 #endif
 #ifdef HOLDFAST_HAVE_ABSL
-        {"absl::Mutex", rate<exclusive<absl_mutex>>},
+        {"absl::Mutex", rate<exclusive<peers::absl_mutex>>},
 #endif
 #ifdef HOLDFAST_HAVE_CK
-        {"ck_ticket", rate<exclusive<ck_ticket>>},
-        {"ck_mcs", rate<ck_mcs>},
+        {"ck_ticket", rate<exclusive<peers::ck_ticket>>},
+        {"ck_mcs", rate<exclusive<peers::ck_mcs>>},
 #endif
     };
 }
@@ -255,7 +181,7 @@ std::vector<contender> shared_peers() {
         {"tbb::spin_rw_mutex", rate<shared<tbb::spin_rw_mutex, Writes>>},
 #endif
 #ifdef HOLDFAST_HAVE_CK
-        {"ck_rwlock", rate<shared<ck_rw, Writes>>},
+        {"ck_rwlock", rate<shared<peers::ck_rw, Writes>>},
 #endif
     };
 }

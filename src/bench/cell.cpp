@@ -13,7 +13,7 @@ spread spread_of(std::span<const double> values) {
 
 nlohmann::ordered_json to_json(const cell& c) {
     nlohmann::ordered_json j = {{"bench", c.bench},           {"lock", c.lock},
-                                {"threads", c.threads},       {"write_percent", 100},
+                                {"threads", c.threads},       {"write_percent", c.write_percent},
                                 {"section_ns", c.section_ns}, {"think_ns", c.think_ns},
                                 {"platform", c.platform}};
     if (c.ops_per_s.max > 0) {
@@ -31,10 +31,16 @@ nlohmann::ordered_json to_json(const cell& c) {
                         {"p999", c.wait_ns->p999},
                         {"max", c.wait_ns->max}};
     }
+    if (c.switches_per_op) {
+        j["switches_per_op"] = {{"voluntary", c.switches_per_op->voluntary},
+                                {"involuntary", c.switches_per_op->involuntary}};
+    }
     if (c.foreign_load)
         j["foreign_load"] = *c.foreign_load;
     if (c.memory_bytes)
         j["memory_bytes"] = *c.memory_bytes;
+    if (!c.failure.empty())
+        j["failure"] = c.failure;
     return j;
 }
 

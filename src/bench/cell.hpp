@@ -27,6 +27,7 @@ struct cell {
     std::string platform;      // "sim", "native", or "model": a formula
     std::string machine;       // the simulated one
     std::uint32_t threads = 0; // 0: as the program has it
+    std::uint32_t write_percent = 100;
     std::int64_t section_ns = 0;
     std::int64_t think_ns = 0;
     spread ops_per_s; // all 0: not measured
@@ -40,8 +41,14 @@ struct cell {
         double max = 0; // of all runs
     };
     std::optional<wait> wait_ns;
-    std::optional<double> foreign_load;        // CPUs that others kept busy meanwhile
+    struct switches {
+        double voluntary = 0;
+        double involuntary = 0;
+    };
+    std::optional<switches> switches_per_op;           // of threads
+    std::optional<double> foreign_load;        // CPUs that others kept busy meanwhile, on average
     std::optional<std::uint64_t> memory_bytes; // what the process grew by
+    std::string failure;                       // why there is nothing of the above
 };
 
 nlohmann::ordered_json to_json(const cell& c);

@@ -1,135 +1,33 @@
 #include "bench/lock_bench.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <mutex>
+#include <chrono>
 #include <stdexcept>
-
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
-#include <holdfast/mcs_lock.hpp>
-#include <holdfast/qrwlock.hpp>
-#include <holdfast/qspinlock.hpp>
-#include <holdfast/rwlock.hpp>
-#include <holdfast/tas_lock.hpp>
-#include <holdfast/ticket_lock.hpp>
-
 #include "bench/birth_death.hpp"
-#include "replay/statistics.hpp"
-#include "sim/world.hpp"
-#include "workload/native_world.hpp"
+#include "bench/locks.hpp"
+#include "bench/measure.hpp"
 
 namespace holdfast::bench {
 
 namespace {
 
-struct contender {
-    const char* name;
-    contend_result (*on_sim)(const contend_settings&); // nullptr: it is native only
-    contend_result (*on_native)(const contend_settings&);
-};
+// Our spinlocks, and what everybody has.
+constexpr const char* curve_locks[] = {"holdfast::tas_lock",  "holdfast::ticket_lock", "holdfast::mcs_lock",
+                                       "holdfast::qspinlock", "holdfast::rwlock",      "holdfast::qrwlock",
+                                       "std::mutex"};
 
-template <template <class> class Lock>
-constexpr contender ours(const char* name) {
-    return {name, &contend<sim::world, Lock<sim::platform>>, &contend<native_world, Lock<native>>};
-}
-
-template <class P>
-using qrwlock_of_today = qrwlock<P>;
-
-constexpr contender contenders[] = {ours<tas_lock>("holdfast::tas_lock"),
-                                    ours<ticket_lock>("holdfast::ticket_lock"),
-                                    ours<mcs_lock>("holdfast::mcs_lock"),
-                                    ours<qspinlock>("holdfast::qspinlock"),
-                                    ours<rwlock>("holdfast::rwlock"),
-                                    ours<qrwlock_of_today>("holdfast::qrwlock"),
-                                    {"std::mutex", nullptr, &contend<native_world, std::mutex>}};
-
-const contender& find_contender(const std::string& name) {
-    const auto* const found = std::find_if(std::begin(contenders), std::end(contenders),
-                                           [&name](const contender& c) { return c.name == name; });
-    if (found == std::end(contenders))
+const bench_lock& find_curve_lock(const std::string& name) {
+    const bench_lock* const found = find_lock(name);
+    if (found == nullptr)
         throw std::invalid_argument("no such lock: " + name);
     return *found;
 }
 
-// ---- One run ----------------------------------------------------------------------------------------------
-
-struct run_result {
-    contend_result program;
-    double cpu_ns = 0;       // that the program used
-    double foreign_load = 0; // CPUs that others kept busy, on average
-};
-
-run_result run_on_sim(const contender& c, const sim::machine& m, const contend_settings& s,
-                      std::uint64_t seed) {
-    run_result result;
-    const sim::report report = sim::run({&m, seed, 0}, [&] { result.program = c.on_sim(s); });
-    result.cpu_ns = static_cast<double>(report.user + report.system) / 1000;
-    return result;
-}
-
-double own_cpu_ns() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    const auto ns = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
-    };
-    return ns(usage.ru_utime) + ns(usage.ru_stime);
-}
-
-// CPU time that all of the system has used since it was started; 0 if it doesn't say.
-double system_cpu_ns() {
-    std::ifstream stat("/proc/stat");
-    std::string cpu;
-    double user = 0;
-    double nice = 0;
-    double system = 0;
-    stat >> cpu >> user >> nice >> system;
-    return (user + nice + system) * 1e9 / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-run_result run_on_native(const contender& c, const contend_settings& s, std::uint64_t seed) {
-    run_result result;
-    const double own = own_cpu_ns();
-    const double everybodys = system_cpu_ns();
-    native_world::run(seed, [&] { result.program = c.on_native(s); });
-    result.cpu_ns = own_cpu_ns() - own;
-    const double others = system_cpu_ns() - everybodys - result.cpu_ns;
-    result.foreign_load = std::max(
-        0.0, others / static_cast<double>(std::max<std::int64_t>(result.program.elapsed.count(), 1)));
-    return result;
-}
-
-// ---- Many -------------------------------------------------------------------------------------------------
-
-double acquisitions_of(const run_result& r) {
-    double sum = 0;
-    for (const std::uint64_t n : r.program.acquisitions)
-        sum += static_cast<double>(n);
-    return sum;
-}
-
-double median_of(const std::vector<run_result>& runs, double (*value)(const run_result&)) {
-    std::vector<double> values;
-    values.reserve(runs.size());
-    for (const run_result& r : runs)
-        values.push_back(value(r));
-    return replay::compute(replay::statistic::median, values);
-}
-
 cell cell_of(const lock_bench& b, const std::string& lock, std::uint32_t threads,
-             const std::vector<run_result>& runs) {
-    std::vector<double> rates;
-    wait_times waits;
-    for (const run_result& r : runs) {
-        rates.push_back(acquisitions_of(r) / static_cast<double>(r.program.elapsed.count()) * 1e9);
-        waits.add(r.program.waits);
-    }
-    const auto ns = [](nanoseconds t) { return static_cast<double>(t.count()); };
+             const std::vector<measurement>& runs) {
     cell c;
     c.bench = "locks";
     c.lock = lock;
@@ -138,16 +36,7 @@ cell cell_of(const lock_bench& b, const std::string& lock, std::uint32_t threads
     c.threads = threads;
     c.section_ns = b.section.count();
     c.think_ns = b.think.count();
-    c.ops_per_s = spread_of(rates);
-    c.cpu_ns_per_op = median_of(runs, [](const run_result& r) { return r.cpu_ns / acquisitions_of(r); });
-    c.jain = median_of(runs, [](const run_result& r) {
-        const std::vector<double> shares(r.program.acquisitions.begin(), r.program.acquisitions.end());
-        return replay::jain_index(shares);
-    });
-    c.wait_ns = {ns(waits.percentile(0.5)), ns(waits.percentile(0.99)), ns(waits.percentile(0.999)),
-                 ns(waits.longest())};
-    if (b.on == nullptr)
-        c.foreign_load = median_of(runs, [](const run_result& r) { return r.foreign_load; });
+    set_figures(c, runs);
     return c;
 }
 
@@ -166,29 +55,31 @@ contend_settings settings_of(const lock_bench& b, std::uint32_t threads) {
 
 std::vector<std::string> lock_names(bool native) {
     std::vector<std::string> names;
-    for (const contender& c : contenders) {
-        if (native || c.on_sim != nullptr)
-            names.emplace_back(c.name);
+    for (const char* const name : curve_locks) {
+        if (native || find_curve_lock(name).on_sim != nullptr)
+            names.emplace_back(name);
     }
     return names;
 }
 
 std::vector<cell> run_lock_bench(const lock_bench& b, const progress& show) {
+    constexpr std::chrono::minutes limit(1);
     const std::size_t total = b.runs * b.locks.size() * b.threads.size();
-    std::vector<std::vector<run_result>> results(b.locks.size() * b.threads.size());
+    std::vector<std::vector<measurement>> results(b.locks.size() * b.threads.size());
     std::size_t done = 0;
     for (std::uint32_t run = 0; run < b.runs; ++run) {
         for (std::size_t t = 0; t < b.threads.size(); ++t) {
             for (std::size_t l = 0; l < b.locks.size(); ++l) {
-                const contender& c = find_contender(b.locks[l]);
-                show(done++, total, fmt::format("{}, {} threads", c.name, b.threads[t]));
+                const bench_lock& lock = find_curve_lock(b.locks[l]);
+                show(done++, total, fmt::format("{}, {} threads", lock.name, b.threads[t]));
                 const contend_settings s = settings_of(b, b.threads[t]);
                 const std::uint64_t seed = run + 1;
-                const run_result r =
-                    b.on != nullptr ? run_on_sim(c, *b.on, s, seed) : run_on_native(c, s, seed);
-                if (!r.program.exclusive)
-                    throw std::runtime_error(fmt::format("{} let two threads in at a time", c.name));
-                results[l * b.threads.size() + t].push_back(r);
+                const run_outcome r =
+                    b.on != nullptr ? measure_on_sim(lock, *b.on, s, seed)
+                                    : measure_native(lock, lock_program::contend, s, seed, limit, [] { return false; });
+                if (!r.failure.empty())
+                    throw std::runtime_error(fmt::format("{}: {}", lock.name, r.failure));
+                results[l * b.threads.size() + t].push_back(r.measured);
             }
         }
     }

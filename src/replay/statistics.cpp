@@ -81,6 +81,13 @@ std::optional<double> ratio_error(double replayed, double published) {
     return std::max(replayed / published, published / replayed);
 }
 
+double geometric_mean(std::span<const double> values) {
+    double logarithms = 0;
+    for (const double value : values)
+        logarithms += std::log(value);
+    return std::exp(logarithms / static_cast<double>(values.size()));
+}
+
 double jain_index(std::span<const double> shares) {
     double sum = 0;
     double squares = 0;

@@ -30,6 +30,9 @@ std::optional<column> parse_column(std::string_view text);
 // positive.
 std::optional<double> ratio_error(double replayed, double published);
 
+// Of at least one value, all positive: what ratios are averaged by, so that a twice and a half make one.
+double geometric_mean(std::span<const double> values);
+
 // Jain's index of fairness, (sum)^2 / (n * sum of squares): 1 if all have the same, 1/n if one has all. 1 for
 // nothing.
 double jain_index(std::span<const double> shares);

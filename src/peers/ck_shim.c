@@ -1,12 +1,14 @@
 #include "ck_shim.h"
 
 #ifdef HOLDFAST_HAVE_CK
+#include <ck_pflock.h>
 #include <ck_rwlock.h>
 #include <ck_spinlock.h>
 
 _Static_assert(sizeof(ck_spinlock_ticket_t) <= sizeof(struct shim_ck_ticket), "room for the lock");
 _Static_assert(sizeof(ck_spinlock_mcs_context_t) <= sizeof(struct shim_ck_mcs_node), "room for the node");
 _Static_assert(sizeof(ck_rwlock_t) <= sizeof(struct shim_ck_rwlock), "room for the lock");
+_Static_assert(sizeof(ck_pflock_t) <= sizeof(struct shim_ck_pflock), "room for the lock");
 
 void shim_ck_ticket_init(struct shim_ck_ticket* lock) {
     ck_spinlock_ticket_init((ck_spinlock_ticket_t*)lock);
@@ -39,5 +41,21 @@ void shim_ck_rwlock_read_lock(struct shim_ck_rwlock* lock) {
 }
 void shim_ck_rwlock_read_unlock(struct shim_ck_rwlock* lock) {
     ck_rwlock_read_unlock((ck_rwlock_t*)lock);
+}
+
+void shim_ck_pflock_init(struct shim_ck_pflock* lock) {
+    ck_pflock_init((ck_pflock_t*)lock);
+}
+void shim_ck_pflock_write_lock(struct shim_ck_pflock* lock) {
+    ck_pflock_write_lock((ck_pflock_t*)lock);
+}
+void shim_ck_pflock_write_unlock(struct shim_ck_pflock* lock) {
+    ck_pflock_write_unlock((ck_pflock_t*)lock);
+}
+void shim_ck_pflock_read_lock(struct shim_ck_pflock* lock) {
+    ck_pflock_read_lock((ck_pflock_t*)lock);
+}
+void shim_ck_pflock_read_unlock(struct shim_ck_pflock* lock) {
+    ck_pflock_read_unlock((ck_pflock_t*)lock);
 }
 #endif

@@ -1,7 +1,7 @@
 /* Concurrency Kit's locks behind functions: its headers are C. A call costs about a nanosecond, which counts
  * in the uncontended case. */
-#ifndef HOLDFAST_BENCH_CK_SHIM_H
-#define HOLDFAST_BENCH_CK_SHIM_H
+#ifndef HOLDFAST_PEERS_CK_SHIM_H
+#define HOLDFAST_PEERS_CK_SHIM_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +31,15 @@ void shim_ck_rwlock_write_lock(struct shim_ck_rwlock* lock);
 void shim_ck_rwlock_write_unlock(struct shim_ck_rwlock* lock);
 void shim_ck_rwlock_read_lock(struct shim_ck_rwlock* lock);
 void shim_ck_rwlock_read_unlock(struct shim_ck_rwlock* lock);
+
+struct shim_ck_pflock {
+    unsigned int words[4];
+};
+void shim_ck_pflock_init(struct shim_ck_pflock* lock);
+void shim_ck_pflock_write_lock(struct shim_ck_pflock* lock);
+void shim_ck_pflock_write_unlock(struct shim_ck_pflock* lock);
+void shim_ck_pflock_read_lock(struct shim_ck_pflock* lock);
+void shim_ck_pflock_read_unlock(struct shim_ck_pflock* lock);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,96 @@
+// Our locks, and the standard's.
+#include "bench/locks.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+
+#include <holdfast/kernel_mutex.hpp>
+#include <holdfast/mcs_lock.hpp>
+#include <holdfast/qrwlock.hpp>
+#include <holdfast/qspinlock.hpp>
+#include <holdfast/rwlock.hpp>
+#include <holdfast/rwsem.hpp>
+#include <holdfast/rwsem_xadd.hpp>
+#include <holdfast/tas_lock.hpp>
+#include <holdfast/ticket_lock.hpp>
+
+#include "peers/standard.hpp"
+
+namespace holdfast::bench {
+
+namespace {
+
+// A compare-exchange and an exchange, or two additions: what no lock is faster than when nobody else wants it.
+class bare_atomics {
+public:
+    void lock() {
+        std::uint32_t expected = 0;
+        word_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
+    }
+    void unlock() { word_.exchange(0, std::memory_order_release); }
+    void lock_shared() { word_.fetch_add(1, std::memory_order_acquire); }
+    void unlock_shared() { word_.fetch_sub(1, std::memory_order_release); }
+
+private:
+    std::atomic<std::uint32_t> word_{0};
+};
+
+template <class P>
+using default_qrwlock = qrwlock<P>;
+template <class P>
+using default_rwsem = rwsem<P>;
+template <class P>
+using rwsem_5_3 = rwsem<P, rwsem_presets::linux_5_3>;
+template <class P>
+using rwsem_3_15 = rwsem_xadd<P, rwsem_xadd_presets::linux_3_15>;
+template <class P>
+using rwsem_3_16 = rwsem_xadd<P, rwsem_xadd_presets::linux_3_16>;
+template <class P>
+using default_kernel_mutex = kernel_mutex<P>;
+
+std::vector<bench_lock> make_locks() {
+    using enum waiting;
+    std::vector<bench_lock> locks{
+        lock_of_ours<default_rwsem>("holdfast::rwsem", parks, asked::quick),
+        lock_of_ours<rwsem_5_3>("holdfast::rwsem.linux_5_3", parks, asked::by_name),
+        lock_of_ours<rwsem_3_16>("holdfast::rwsem.linux_3_16", parks, asked::by_name),
+        lock_of_ours<rwsem_3_15>("holdfast::rwsem.linux_3_15", parks, asked::by_name),
+        lock_of_ours<default_qrwlock>("holdfast::qrwlock", spins, asked::full),
+        lock_of_ours<rwlock>("holdfast::rwlock", spins, asked::full),
+        lock_of_ours<default_kernel_mutex>("holdfast::kernel_mutex", parks, asked::full),
+        lock_of_ours<qspinlock>("holdfast::qspinlock", spins, asked::by_name),
+        lock_of_ours<mcs_lock>("holdfast::mcs_lock", spins, asked::by_name),
+        lock_of_ours<ticket_lock>("holdfast::ticket_lock", spins, asked::by_name),
+        lock_of_ours<tas_lock>("holdfast::tas_lock", spins, asked::by_name),
+        native_lock<std::shared_mutex,
+                    peers::with_conditions<std::shared_mutex, std::condition_variable_any>>(
+            "std::shared_mutex", parks, asked::quick),
+        native_lock<std::mutex, peers::with_conditions<std::mutex, std::condition_variable>>(
+            "std::mutex", parks, asked::quick),
+        native_lock<peers::pthread_prefer_writer>("pthread_rwlock.prefer_writer", parks, asked::full),
+        native_lock<bare_atomics>("bare atomics", spins, asked::uncontended_only),
+    };
+    for (bench_lock& peer : peer_locks())
+        locks.push_back(std::move(peer));
+    return locks;
+}
+
+} // namespace
+
+const std::vector<bench_lock>& all_locks() {
+    static const std::vector<bench_lock> locks = make_locks();
+    return locks;
+}
+
+const bench_lock* find_lock(const std::string& name) {
+    const std::vector<bench_lock>& locks = all_locks();
+    const auto found = std::find_if(locks.begin(), locks.end(), [&name](const bench_lock& lock) {
+        return lock.name == name || lock.name == "holdfast::" + name;
+    });
+    return found == locks.end() ? nullptr : &*found;
+}
+
+} // namespace holdfast::bench
