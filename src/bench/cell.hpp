@@ -45,7 +45,7 @@ struct cell {
         double voluntary = 0;
         double involuntary = 0;
     };
-    std::optional<switches> switches_per_op;           // of threads
+    std::optional<switches> switches_per_op;   // of threads
     std::optional<double> foreign_load;        // CPUs that others kept busy meanwhile, on average
     std::optional<std::uint64_t> memory_bytes; // what the process grew by
     std::string failure;                       // why there is nothing of the above

@@ -28,7 +28,8 @@ bool can_run(const bench_lock& lock, const grid_point& p, bool on_sim) {
     if (p.program == lock_program::condition)
         return lock.conditions;
     // An exclusive lock takes readers for writers: its figures would be those of 100 % again.
-    const bool reads = p.settings.write_percent < 100 || (p.settings.loner && p.settings.loner->write_percent < 100);
+    const bool reads =
+        p.settings.write_percent < 100 || (p.settings.loner && p.settings.loner->write_percent < 100);
     return !reads || lock.kind == lock_kind::shared;
 }
 
@@ -67,7 +68,9 @@ cell_group cells_beside() {
 
     contend_settings two;
     two.threads = 2;
+    two.pinned = true;
     add("ping-pong", lock_program::ping_pong, two);
+    two.pinned = false;
     add("condition hand-over", lock_program::condition, two);
     two.write_percent = 10;
     two.objects = 4'096;
@@ -78,7 +81,7 @@ cell_group cells_beside() {
         s.threads = crowd;
         s.section = 5us;
         s.write_percent = 0;
-        s.loner = contend_role{.think = 100us, .section = 5us, .write_percent = 100};
+        s.loner = contend_role{.think = 100us, .section = 5us, .write_percent = 100, .sleeps = true};
         add("a writer among readers", lock_program::contend, s);
         std::swap(s.write_percent, s.loner->write_percent);
         add("a reader among writers", lock_program::contend, s);
@@ -160,7 +163,8 @@ public:
         if (s_.beside && s_.on == nullptr)
             groups.push_back(planned(cells_beside(), beside_budget));
         for (std::size_t i = 0; i < s_.threads.size(); ++i) {
-            const nanoseconds budget = i == 0 && !groups.empty() ? whole_budget - beside_budget : whole_budget;
+            const nanoseconds budget =
+                i == 0 && !groups.empty() ? whole_budget - beside_budget : whole_budget;
             groups.push_back(planned(fitting(s_.threads[i], budget), budget));
         }
         for (const cell_group& group : groups)
@@ -184,9 +188,9 @@ private:
             cell_group telling;
             std::copy_if(group.begin(), group.end(), std::back_inserter(telling), is_telling);
             if (!telling.empty() && telling.size() < group.size()) {
-                result_.left_out.push_back(fmt::format(
-                    "{} threads: {} of {} cells, those with 0 and 50 % writes, without section, or without think time",
-                    threads, group.size() - telling.size(), group.size()));
+                result_.left_out.push_back(fmt::format("{} threads: {} of {} cells, those with 0 and 50 % "
+                                                       "writes, without section, or without think time",
+                                                       threads, group.size() - telling.size(), group.size()));
                 group = std::move(telling);
             }
         }
@@ -252,7 +256,8 @@ private:
         result_.cells.push_back(std::move(all));
     }
 
-    void run_once(const grid_point& p, std::uint32_t round, grid_entry& entry, std::vector<measurement>& runs) {
+    void run_once(const grid_point& p, std::uint32_t round, grid_entry& entry,
+                  std::vector<measurement>& runs) {
         entry.rounds.resize(round + 1);
         if (!entry.figures.failure.empty())
             return;
@@ -310,8 +315,8 @@ std::optional<double> median_ratio(const grid_entry& a, const grid_entry& b, Rat
 }
 
 const grid_entry* entry_of(const grid_cell& c, std::size_t lock) {
-    const auto found =
-        std::find_if(c.entries.begin(), c.entries.end(), [lock](const grid_entry& e) { return e.lock == lock; });
+    const auto found = std::find_if(c.entries.begin(), c.entries.end(),
+                                    [lock](const grid_entry& e) { return e.lock == lock; });
     return found == c.entries.end() ? nullptr : &*found;
 }
 

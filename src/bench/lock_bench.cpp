@@ -74,9 +74,9 @@ std::vector<cell> run_lock_bench(const lock_bench& b, const progress& show) {
                 show(done++, total, fmt::format("{}, {} threads", lock.name, b.threads[t]));
                 const contend_settings s = settings_of(b, b.threads[t]);
                 const std::uint64_t seed = run + 1;
-                const run_outcome r =
-                    b.on != nullptr ? measure_on_sim(lock, *b.on, s, seed)
-                                    : measure_native(lock, lock_program::contend, s, seed, limit, [] { return false; });
+                const run_outcome r = b.on != nullptr ? measure_on_sim(lock, *b.on, s, seed)
+                                                      : measure_native(lock, lock_program::contend, s, seed,
+                                                                       limit, [] { return false; });
                 if (!r.failure.empty())
                     throw std::runtime_error(fmt::format("{}: {}", lock.name, r.failure));
                 results[l * b.threads.size() + t].push_back(r.measured);

@@ -39,8 +39,9 @@ contend_result uncontended_pairs(const contend_settings& s) {
     return r;
 }
 
-// Two threads that pass a turn to each other. step(me, is_over) takes and passes the turn of thread `me` if it can; it
-// returns whether it did, and is called until is_over().
+// Two threads that pass a turn to each other. step(me, is_over) takes and passes the turn of thread `me` if it can, and
+// returns whether it did. Each thread calls it until is_over(), and once more then, so that neither is gone while the other
+// waits for its turn. Takes the duration and `pinned`.
 template <program_world W, class Step>
 contend_result pass_turns(const contend_settings& s, Step step) {
     using P = typename W::platform;
@@ -53,12 +54,15 @@ contend_result pass_turns(const contend_settings& s, Step step) {
     const nanoseconds begin = W::now();
     std::vector<typename W::thread> threads;
     for (std::uint32_t me = 0; me < 2; ++me) {
-        threads.push_back(W::spawn([&, me] {
+        const auto body = [&, me] {
             std::uint64_t mine = 0;
-            while (!is_over())
+            for (bool last = false; !last;) {
+                last = is_over();
                 mine += step(me, is_over) ? 1 : 0;
+            }
             r.acquisitions[me] = mine;
-        }));
+        };
+        threads.push_back(s.pinned ? W::spawn_on(me % W::cpu_count(), body) : W::spawn(body));
     }
     W::sleep(s.duration);
     over.store(1, std::memory_order_relaxed);
@@ -66,13 +70,11 @@ contend_result pass_turns(const contend_settings& s, Step step) {
         W::join(t);
     r.elapsed = W::now() - begin;
     // They take turns, so neither is ahead by more than one.
-    r.exclusive =
-        r.acquisitions[0] - r.acquisitions[1] <= 1 || r.acquisitions[1] - r.acquisitions[0] <= 1;
+    r.exclusive = r.acquisitions[0] - r.acquisitions[1] <= 1 || r.acquisitions[1] - r.acquisitions[0] <= 1;
     return r;
 }
 
-// The turn is passed under the lock, and looked for by locking: how fast a lock goes back and forth. Takes the
-// duration.
+// The turn is passed under the lock, and looked for by locking: how fast a lock goes back and forth.
 template <program_world W, class Lock>
 contend_result ping_pong(const contend_settings& s) {
     auto& lock = W::template make<Lock>();
@@ -91,7 +93,6 @@ contend_result ping_pong(const contend_settings& s) {
 }
 
 // The turn is waited for at a condition variable, two switches between threads a round: Lock has wait(i) and notify(i).
-// Takes the duration.
 template <program_world W, class Lock>
 contend_result condition_hand_over(const contend_settings& s) {
     auto& lock = W::template make<Lock>();

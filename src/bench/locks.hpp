@@ -42,13 +42,18 @@ struct bench_lock {
     asked when;
     std::size_t bytes;
     bool conditions; // it has condition variables
-    program_result (*on_native)(lock_program, const contend_settings&); // nullptr: it is for simulated machines
-    contend_result (*on_sim)(const contend_settings&);                  // contend; nullptr: it is native only
+    program_result (*on_native)(lock_program,
+                                const contend_settings&); // nullptr: it is for simulated machines
+    contend_result (*on_sim)(const contend_settings&);    // contend; nullptr: it is native only
 };
 
 template <class Lock>
-inline constexpr bool can_be_shared =
-    requires(Lock& lock) { lock.lock_shared(); } || requires { typename Lock::shared_guard; };
+inline constexpr bool can_be_shared = requires(Lock& lock) {
+    lock.lock_shared();
+}
+|| requires {
+    typename Lock::shared_guard;
+};
 
 // Runs a program with a Lock on this machine, within a program of native_world. WithConditions is a lock with wait(i)
 // and notify(i), or void.

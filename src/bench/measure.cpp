@@ -51,7 +51,8 @@ double system_cpu_ns() {
     double interrupts = 0;
     double soft_interrupts = 0;
     double stolen = 0;
-    stat >> cpu >> user >> nice >> system >> idle >> waiting_for_disks >> interrupts >> soft_interrupts >> stolen;
+    stat >> cpu >> user >> nice >> system >> idle >> waiting_for_disks >> interrupts >> soft_interrupts >>
+        stolen;
     return (user + nice + system + interrupts + soft_interrupts + stolen) * 1e9 /
            static_cast<double>(sysconf(_SC_CLK_TCK));
 }
@@ -137,7 +138,8 @@ std::size_t receive(int from_child, message& m, clock::time_point deadline, cons
         if (left <= 0)
             break;
         pollfd what{.fd = from_child, .events = POLLIN, .revents = 0};
-        if (poll(&what, 1, static_cast<int>(std::min<std::int64_t>(left, std::numeric_limits<int>::max()))) <= 0)
+        if (poll(&what, 1, static_cast<int>(std::min<std::int64_t>(left, std::numeric_limits<int>::max()))) <=
+            0)
             continue;
         const ssize_t n = read(from_child, reinterpret_cast<char*>(&m) + got, sizeof m - got);
         if (n == 0)
@@ -150,8 +152,9 @@ std::size_t receive(int from_child, message& m, clock::time_point deadline, cons
 
 } // namespace
 
-run_outcome measure_native(const bench_lock& lock, lock_program program, const contend_settings& s, std::uint64_t seed,
-                           std::chrono::milliseconds limit, const interruption& interrupted) {
+run_outcome measure_native(const bench_lock& lock, lock_program program, const contend_settings& s,
+                           std::uint64_t seed, std::chrono::milliseconds limit,
+                           const interruption& interrupted) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0)
         throw std::system_error(errno, std::generic_category(), "pipe");
@@ -180,7 +183,8 @@ run_outcome measure_native(const bench_lock& lock, lock_program program, const c
     if (interrupted())
         result.interrupted = true;
     else if (late)
-        result.failure = fmt::format("hung: no end within {} s", std::chrono::duration<double>(limit).count());
+        result.failure =
+            fmt::format("hung: no end within {} s", std::chrono::duration<double>(limit).count());
     else if (!complete)
         result.failure = WIFSIGNALED(status) ? fmt::format("died of signal {}", WTERMSIG(status)) : "died";
     else if (m.error.front() != '\0')

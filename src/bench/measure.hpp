@@ -17,11 +17,12 @@ namespace holdfast::bench {
 struct measurement {
     bool exclusive = true; // false: the lock let in whom it must not
     double seconds = 0;
-    double operations = 0;   // of all threads: acquisitions, turns passed, or sleeps
-    double cpu_ns = 0;       // that the program used; for sleeping_owner: that its waiters did
-    double other_cpu_ns = 0; // that everybody else did meanwhile, the hypervisor's other guests included; not on sim
-    double jain = 1;         // fairness between threads, without the loner
-    double voluntary = 0;    // context switches; on sim all of them are counted here
+    double operations = 0; // of all threads: acquisitions, turns passed, or sleeps
+    double cpu_ns = 0;     // that the program used; for sleeping_owner: that its waiters did
+    double other_cpu_ns =
+        0;           // that everybody else did meanwhile, the hypervisor's other guests included; not on sim
+    double jain = 1; // fairness between threads, without the loner
+    double voluntary = 0; // context switches; on sim all of them are counted here
     double involuntary = 0;
     wait_times waits; // the loner's, if there is one
 
@@ -40,8 +41,9 @@ using interruption = std::function<bool()>;
 
 // Runs the program with a lock, which must be able to, on this machine. `limit` is how long it may take beyond the
 // duration; then it is ended by force.
-run_outcome measure_native(const bench_lock& lock, lock_program program, const contend_settings& s, std::uint64_t seed,
-                           std::chrono::milliseconds limit, const interruption& interrupted);
+run_outcome measure_native(const bench_lock& lock, lock_program program, const contend_settings& s,
+                           std::uint64_t seed, std::chrono::milliseconds limit,
+                           const interruption& interrupted);
 
 // The same for contend() on a simulated machine.
 run_outcome measure_on_sim(const bench_lock& lock, const sim::machine& m, const contend_settings& s,

@@ -26,8 +26,8 @@ std::vector<bench_lock> peer_locks() {
     locks.push_back(native_lock<peers::tbb_queuing_rw>("tbb::queuing_rw_mutex", spins, asked::full));
 #endif
 #ifdef HOLDFAST_HAVE_BOOST
-    locks.push_back(native_lock<boost::shared_mutex, peers::with_conditions<boost::shared_mutex,
-                                                                            boost::condition_variable_any>>(
+    locks.push_back(native_lock<boost::shared_mutex,
+                                peers::with_conditions<boost::shared_mutex, boost::condition_variable_any>>(
         "boost::shared_mutex", parks, asked::full));
 #endif
 #ifdef HOLDFAST_HAVE_CK

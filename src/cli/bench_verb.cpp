@@ -300,10 +300,12 @@ action add_bench(CLI::App& app) {
     verb.add_flag("--pin", o->pinned, "thread i stays on CPU i; else the scheduler decides")->group(group);
     verb.add_option("--svg", o->svg, "draw the curves into this file")->group(group);
     verb.footer(
+        "Example: holdfast bench grid --quick --threads 2\n"
         "Example: holdfast bench sim\n"
         "Example: holdfast bench locks --lock ticket_lock --lock mcs_lock --threads 1,8,48 --svg locks.svg\n"
         "Example: holdfast bench locks --platform native --lock std::mutex --lock qspinlock");
-    return [o] { return run_benches(*o); };
+    const action run_grid = add_grid(verb);
+    return [o, run_grid, &verb] { return verb.got_subcommand("grid") ? run_grid() : run_benches(*o); };
 }
 
 } // namespace holdfast::cli

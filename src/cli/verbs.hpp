@@ -20,6 +20,7 @@ struct usage_error : std::runtime_error {
 action add_replay(CLI::App& app);
 action add_machines(CLI::App& app);
 action add_bench(CLI::App& app);
+action add_grid(CLI::App& bench);
 action add_record(CLI::App& app);
 action add_report(CLI::App& app);
 

@@ -16,7 +16,7 @@ template <class Mutex, class Condition>
 class with_conditions : public Mutex {
 public:
     void wait(std::size_t i) {
-        if constexpr (requires(Mutex& mutex) { conditions_[i].wait(mutex); }) {
+        if constexpr (requires(Mutex & mutex) { conditions_[i].wait(mutex); }) {
             conditions_[i].wait(static_cast<Mutex&>(*this));
         } else {
             std::unique_lock<Mutex> held(*this, std::adopt_lock);

@@ -79,9 +79,9 @@ private:
 struct contend_role {
     nanoseconds think{};   // on average; each time anything between half and one and a half of it
     nanoseconds section{}; // computing with the lock held
-    std::uint32_t write_percent =
-        100; // how many of its sections write, 0..100; the others read, sharing the lock if
-             // it can be shared
+    // How many of its sections write, 0..100; the others read, sharing the lock if it can be shared.
+    std::uint32_t write_percent = 100;
+    bool sleeps = false; // it thinks asleep instead of computing
 };
 
 struct contend_settings {
@@ -255,7 +255,11 @@ contend_result contend(const contend_settings& s) {
     const auto think = [](const contend_role& role) {
         if (role.think > nanoseconds(0)) {
             const auto mean = static_cast<std::uint64_t>(role.think.count());
-            W::compute(nanoseconds(mean / 2 + W::random().below(mean + 1)), cpu_mode::user);
+            const nanoseconds this_time(mean / 2 + W::random().below(mean + 1));
+            if (role.sleeps)
+                W::sleep(this_time);
+            else
+                W::compute(this_time, cpu_mode::user);
         }
     };
     const auto thread = [&](const contend_role& role, std::uint32_t sample_every, own_result& result) {
@@ -307,7 +311,7 @@ contend_result contend(const contend_settings& s) {
         result = mine;
     };
 
-    const contend_role role{s.think, s.section, s.write_percent};
+    const contend_role role{s.think, s.section, s.write_percent, false};
     std::vector<typename W::thread> threads;
     threads.reserve(all_threads);
     std::exception_ptr failure;
