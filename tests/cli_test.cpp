@@ -87,6 +87,11 @@ TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
         {"replay lockref --json .", ".: can't be written: Is a directory"},
         {"machines tinny", "machines/tinny.toml: no such file; did you mean 'tiny'?"},
         {"bench smi", "there is no bench 'smi'; did you mean 'sim'?"},
+        {"bench grid --locks std::mutx", "there is no lock 'std::mutx'; did you mean 'std::mutex'?"},
+        {"bench grid --platform sim --locks std::mutex",
+         "there is no lock 'std::mutex' for simulated machines"},
+        {"bench grid --threads 0", "--threads: "},
+        {"bench grid --platform sim --machine tiny", "tiny has 2 CPUs; say --threads"},
     };
     std::FILE* const bad = std::fopen((folder_ / "bad.toml").c_str(), "w");
     ASSERT_NE(bad, nullptr);
@@ -102,7 +107,7 @@ TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
 }
 
 TEST_F(cli, help_has_an_example_for_each_verb) {
-    for (const char* verb : {"", "replay", "machines", "bench"}) {
+    for (const char* verb : {"", "replay", "machines", "bench", "bench grid"}) {
         const outcome o = run(fmt::format("{} --help", verb));
         EXPECT_EQ(o.status, 0);
         EXPECT_NE(o.out.find("Example: holdfast"), std::string::npos) << verb;
@@ -191,6 +196,45 @@ TEST_F(cli, throughput_against_cpus) {
     EXPECT_GT(curve["usl"]["lambda"], 0);
     for (const char* key : {"sigma", "kappa", "peak_cpus", "r2"})
         EXPECT_TRUE(curve["usl"].contains(key)) << key;
+}
+
+TEST_F(cli, a_grid_gives_tables_and_json) {
+    const outcome table =
+        run("bench grid --threads 2 --writes 10 --section 200 --think 0 --runs 2 --duration 20 "
+            "--locks rwsem,std::shared_mutex,rwsem --only-grid --cells --json g.json");
+    EXPECT_EQ(table.status, 0) << table.error;
+    EXPECT_EQ(table.error, "");
+    EXPECT_NE(table.out.find("holdfast::rwsem (40 bytes)"), std::string::npos) << table.out;
+    EXPECT_NE(table.out.find("holdfast::rwsem #2"), std::string::npos) << table.out;
+    const json all = json::parse(holdfast::read_text(folder_ / "g.json"));
+    EXPECT_GE(all["machine"]["cpus"], 1);
+    ASSERT_EQ(all["cells"].size(), 3u);
+    for (const json& c : all["cells"]) {
+        EXPECT_EQ(c["bench"], "grid");
+        EXPECT_EQ(c["platform"], "native");
+        EXPECT_EQ(c["threads"], 2);
+        EXPECT_EQ(c["write_percent"], 10);
+        EXPECT_EQ(c["section_ns"], 200);
+        EXPECT_EQ(c["think_ns"], 0);
+        EXPECT_EQ(c["rounds"], 2);
+        for (const char* key : {"median", "min", "max"})
+            EXPECT_GT(c["ops_per_s"][key], 0) << key;
+        for (const char* key : {"p50", "p99", "p999", "max"})
+            EXPECT_TRUE(c["wait_ns"].contains(key)) << key;
+        for (const char* key : {"voluntary", "involuntary"})
+            EXPECT_TRUE(c["switches_per_op"].contains(key)) << key;
+        EXPECT_GT(c["cpu_ns_per_op"], 0);
+        EXPECT_GT(c["jain"], 0);
+        EXPECT_GE(c["foreign_load"], 0);
+        EXPECT_GT(c["lock_bytes"], 0);
+    }
+    EXPECT_FALSE(all["cells"][0].contains("ratio"));
+    EXPECT_GT(all["cells"][1]["ratio"]["speed"], 0);
+    ASSERT_EQ(all["comparisons"].size(), 2u);
+    EXPECT_EQ(all["comparisons"][0]["subject"], "holdfast::rwsem");
+    EXPECT_EQ(all["comparisons"][0]["lock"], "std::shared_mutex");
+    EXPECT_EQ(all["comparisons"][0]["cells"], 1);
+    EXPECT_EQ(all["worst"].size(), 1u);
 }
 
 TEST_F(cli, output_that_can_t_be_written_is_an_error) {

@@ -247,7 +247,9 @@ TEST(grid, an_interruption_leaves_what_there_is) {
     EXPECT_EQ(runs, 4);
     ASSERT_EQ(r.cells.size(), 2u);
     EXPECT_GT(r.cells[0].entries[0].figures.ops_per_s.median, 0);
-    EXPECT_EQ(r.cells[1].entries[0].figures.ops_per_s.median, 0);
+    EXPECT_EQ(r.cells[1].entries[0].rounds.at(0).has_value(), true);
+    EXPECT_EQ(r.cells[1].entries[0].rounds.at(1).has_value(), false);
+    EXPECT_NE(as_text(r, false, false).find("Interrupted"), std::string::npos);
 }
 
 TEST(grid, a_quick_one_says_what_it_leaves_out) {

@@ -98,9 +98,9 @@ bench_lock native_lock(std::string name, waiting waits, asked when) {
 }
 
 // The row of a lock that is a template over the machine.
-template <template <class> class Lock>
+template <template <class> class Lock, class WithConditions = void>
 bench_lock lock_of_ours(std::string name, waiting waits, asked when) {
-    bench_lock row = native_lock<Lock<native>>(std::move(name), waits, when);
+    bench_lock row = native_lock<Lock<native>, WithConditions>(std::move(name), waits, when);
     row.on_sim = contend<sim::world, Lock<sim::platform>>;
     return row;
 }

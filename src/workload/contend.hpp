@@ -85,26 +85,29 @@ struct contend_role {
 };
 
 struct contend_settings {
+    // The role of all threads,
     std::uint32_t threads = 1;
-    nanoseconds think{}; // these three: the role of all threads,
+    nanoseconds think{};
     nanoseconds section{};
     std::uint32_t write_percent = 100;
-    std::optional<contend_role> loner; // but for one more, which has its own, and whose every wait is timed
+    // but for one more, which has its own, and whose every wait is timed.
+    std::optional<contend_role> loner{};
     std::uint32_t objects = 1; // each with a lock of its own; a thread takes one at random. At least 1
     std::uint32_t lines = 1;   // shared cache lines of each object, read or written with the lock held
-    bool checked = false;    // what is written is left torn until its writer is done, so that whoever gets in
-                             // meanwhile sees it; else only updates that get lost are found out
-    nanoseconds duration{};  // the threads go on for so long,
+    // What is written is left torn until its writer is done, so that whoever gets in meanwhile sees it; else only
+    // updates that get lost are found out.
+    bool checked = false;
+    nanoseconds duration{};  // the threads go on for so long, and have the lock at least once,
     std::uint64_t count = 0; // or until each has had the lock so often, if that isn't 0
-    std::uint32_t sample_every =
-        1; // of how many acquisitions one is timed: clocks are slow on some machines. The
-           // duration is looked at as often. At least 1
-    bool at_once =
-        false; // the duration is kept by a flag that every thread looks at before each acquisition: where
-               // a lock is slow, sampled looks at the clock come too late
-    nanoseconds clock_cost{};    // of reading the clock once; taken off each wait
-    bool pinned = false;         // thread i stays on CPU i, modulo their number; else the scheduler decides
-    std::function<void()> began; // called once all threads stand ready, before any of them goes
+    // Of how many acquisitions one is timed: clocks are slow on some machines. The duration is looked at as often. At
+    // least 1.
+    std::uint32_t sample_every = 1;
+    // The duration is kept by a flag that every thread looks at after each acquisition: where a lock is slow, sampled
+    // looks at the clock come too late.
+    bool at_once = false;
+    nanoseconds clock_cost{};      // of reading the clock once; taken off each wait
+    bool pinned = false;           // thread i stays on CPU i, modulo their number; else the scheduler decides
+    std::function<void()> began{}; // called once all threads stand ready, before any of them goes
 };
 
 struct contend_result {
@@ -297,7 +300,7 @@ contend_result contend(const contend_settings& s) {
         }
         all_stand_ready();
         mine.begin = mine.end = W::now();
-        while (goes_on()) {
+        do {
             think(role);
             if (mine.acquisitions++ % sample_every == 0) {
                 const nanoseconds before = W::now();
@@ -306,7 +309,7 @@ contend_result contend(const contend_settings& s) {
             } else {
                 acquire([] {});
             }
-        }
+        } while (goes_on());
         mine.end = W::now();
         result = mine;
     };
