@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <holdfast/mcs_lock.hpp>
+#include <holdfast/qrwlock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
 #include "bench/birth_death.hpp"
@@ -104,6 +105,39 @@ struct no_lock {
 
 TEST(contend, a_lock_that_lets_two_in_is_found_out) {
     EXPECT_FALSE(contend_on_sim<no_lock>({.threads = 8, .section = 100ns, .count = 100}).exclusive);
+}
+
+TEST(contend, readers_and_writers_share_many_locks_and_a_loner_has_its_own_role) {
+    contend_settings s;
+    s.threads = 3;
+    s.section = 100ns;
+    s.write_percent = 30;
+    s.loner = contend_role{.think = 2us, .section = 1us, .write_percent = 100, .sleeps = true};
+    s.objects = 4;
+    s.checked = true;
+    s.duration = 100us;
+    s.sample_every = 2;
+    const contend_result r = contend_on_sim<qrwlock<sim::platform>>(s);
+    ASSERT_EQ(r.acquisitions.size(), 4u);
+    EXPECT_EQ(r.loner_waits.count(), r.acquisitions.back()); // all of its waits
+    EXPECT_LT(r.acquisitions.back(), r.acquisitions.front() / 5);
+    const double crowd = static_cast<double>(r.acquisitions[0] + r.acquisitions[1] + r.acquisitions[2]);
+    EXPECT_NEAR(static_cast<double>(r.waits.count()), crowd / 2, 3);
+    EXPECT_TRUE(r.exclusive);
+}
+
+struct no_lock_for_readers : qrwlock<sim::platform> {
+    void lock_shared() {}
+    void unlock_shared() {}
+};
+
+TEST(contend, a_lock_that_lets_a_reader_see_half_a_write_is_found_out) {
+    contend_settings s{.threads = 4, .section = 100ns, .write_percent = 50, .checked = true, .count = 100};
+    EXPECT_FALSE(contend_on_sim<no_lock_for_readers>(s).exclusive);
+    s.loner = contend_role{.section = 100ns, .write_percent = 100};
+    s.write_percent = 0;
+    EXPECT_FALSE(contend_on_sim<no_lock_for_readers>(s).exclusive);
+    EXPECT_TRUE(contend_on_sim<qrwlock<sim::platform>>(s).exclusive);
 }
 
 TEST(contend, the_same_program_runs_on_this_machine) {

@@ -177,9 +177,11 @@ public:
     }
 
 private:
-    // What --quick has for a number of threads; less than a minute, as locks may be slow to stop.
-    static constexpr nanoseconds whole_budget = 56s;
+    // What --quick has for a number of threads; less than a minute, as locks may be slow to stop. Runs are planned to
+    // end within it; what has not begun by `slack` later is left out.
+    static constexpr nanoseconds whole_budget = 54s;
     static constexpr nanoseconds beside_budget = 14s;
+    static constexpr nanoseconds slack = 2s;
 
     // The cells of the grid for so many threads, or those of them that there is time for.
     cell_group fitting(std::uint32_t threads, nanoseconds budget) {
@@ -217,11 +219,11 @@ private:
     }
 
     // False if it was interrupted.
-    bool run_group(const cell_group& group) {
+    bool run_group(const cell_group& group, nanoseconds budget) {
         const auto begin = clock::now();
         std::size_t left_out = 0;
         for (const grid_point& p : group) {
-            if (s_.quick && clock::now() - begin > whole_budget)
+            if (s_.quick && clock::now() - begin > budget + slack)
                 ++left_out;
             else
                 run_cell(p);
