@@ -178,7 +178,7 @@ public:
 
 private:
     // What --quick has for a number of threads; less than a minute, as locks may be slow to stop. Runs are planned to
-    // end within it; what has not begun by `slack` later is left out.
+    // end within it; what has not begun `slack` after the budgets so far is left out.
     static constexpr nanoseconds whole_budget = 54s;
     static constexpr nanoseconds beside_budget = 14s;
     static constexpr nanoseconds slack = 2s;
@@ -218,12 +218,14 @@ private:
         return group;
     }
 
+    [[nodiscard]] bool late() const { return s_.quick && clock::now() > deadline_; }
+
     // False if it was interrupted.
-    bool run_group(const cell_group& group, nanoseconds budget) {
-        const auto begin = clock::now();
+    bool run_group(const cell_group& group) {
         std::size_t left_out = 0;
+        cells_cut_ = 0;
         for (const grid_point& p : group) {
-            if (s_.quick && clock::now() - begin > budget + slack)
+            if (late())
                 ++left_out;
             else
                 run_cell(p);
@@ -234,6 +236,10 @@ private:
         if (left_out > 0) {
             result_.left_out.push_back(fmt::format("{} threads: the last {} of {} cells, for want of time",
                                                    group.back().settings.threads, left_out, group.size()));
+        }
+        if (cells_cut_ > 0) {
+            result_.left_out.push_back(fmt::format("{} threads: rounds of {} cells, for want of time",
+                                                   group.back().settings.threads, cells_cut_));
         }
         return true;
     }
@@ -246,6 +252,10 @@ private:
         }
         std::vector<std::vector<measurement>> runs(all.entries.size());
         for (std::uint32_t round = 0; round < s_.runs && !result_.interrupted; ++round) {
+            if (round > 0 && late()) {
+                ++cells_cut_;
+                break;
+            }
             for (std::size_t n = 0; n < all.entries.size() && !result_.interrupted; ++n) {
                 const std::size_t i = round % 2 == 0 ? n : all.entries.size() - 1 - n;
                 run_once(p, round, all.entries[i], runs[i]);
@@ -296,6 +306,8 @@ private:
     nanoseconds clock_cost_{};
     std::size_t done_ = 0; // cells
     std::size_t total_ = 0;
+    clock::time_point deadline_; // of the group that runs; for quick grids
+    std::size_t cells_cut_ = 0;  // of that group, that lack rounds
     grid_result result_;
 };
 
