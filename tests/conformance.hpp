@@ -539,16 +539,15 @@ struct deadlines {
 // ---- H: queue nodes
 // --------------------------------------------------------------------------------------------------
 
-template <class P>
-struct nested_slots {
-    static constexpr const char* name = "H_nested_slots_differ_until_there_are_none_left";
+template <class P, class Slot>
+struct nesting {
     static constexpr unsigned threads = 1;
     static constexpr std::uint32_t most = P::node_depth;
     findings<threads> found;
     std::array<std::uint32_t, most + 1> codes{};
 
     void nest(std::uint32_t level) {
-        typename P::node_slot slot;
+        Slot slot;
         codes[level] = slot.code();
         found.expect(0, slot.depth() == level);
         found.expect(0, slot.code() < (1u << 23) && (slot.code() == 0) == (level == most));
@@ -559,12 +558,56 @@ struct nested_slots {
         if (level < most)
             nest(level + 1);
     }
+    void twice() {
+        nest(0);
+        const std::uint32_t again = Slot().code();
+        found.expect(0, again == codes[0]);
+    }
+    [[nodiscard]] bool ok() const { return found.ok(); }
+};
+
+template <class P>
+struct nested_slots : nesting<P, typename P::node_slot> {
+    static constexpr const char* name = "H_nested_slots_differ_until_there_are_none_left";
     void thread(unsigned) {
         P::preempt_disable();
-        nest(0);
-        const std::uint32_t again = typename P::node_slot().code();
-        found.expect(0, again == codes[0]);
+        this->twice();
         P::preempt_enable();
+    }
+};
+
+template <class P>
+struct nested_sleep_slots : nesting<P, typename P::sleep_slot> {
+    static constexpr const char* name = "H_nested_sleep_slots_differ_until_there_are_none_left";
+    void thread(unsigned) { this->twice(); }
+};
+
+template <class P>
+struct sleeping_with_a_node {
+    static constexpr const char* name = "H_a_code_names_its_sleeper_for_every_thread";
+    static constexpr unsigned threads = 2;
+    typename P::template atomic<std::uint32_t> shared{0};
+    typename P::template var<int> work{0};
+    findings<threads> found;
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            typename P::sleep_slot slot;
+            found.expect(0, P::sleeper(slot.code()) == P::self());
+            auto& told = P::node(slot.code()).granted;
+            told.store(0, relaxed);
+            shared.store(slot.code(), release);
+            while (told.load(acquire) == 0)
+                P::park();
+            found.expect(0, work.get() == 1);
+        } else {
+            const std::uint32_t code = P::await(
+                                           acquire, [](std::uint32_t c) { return c != 0; }, shared)
+                                           .value();
+            work.set(1);
+            P::node(code).granted.store(1, release);
+            P::unpark(P::sleeper(code));
+        }
     }
     [[nodiscard]] bool ok() const { return found.ok(); }
 };
@@ -832,12 +875,12 @@ struct counting {
 // -------------------------------------------------------------------------------------------------------
 
 template <class P, template <class...> class List = std::tuple>
-using lock_scenarios =
-    List<operations<P>, no_update_is_lost<P>, one_exchange_wins<P>, release_to_acquire<P>,
-         release_through_update<P>, fence_to_fence<P>, store_then_load<P>, plain_data<P>, await_two_words<P>,
-         await_acquires<P>, await_both_ways<P>, await_or_give_up<P>, pausing<P>, identities<P>,
-         asking_about_the_gone<P>, preemption<P>, token_first<P>, token_orders<P>, two_wakers<P>,
-         nested_slots<P>, others_nodes<P>, naming<P>, lines<P>>;
+using lock_scenarios = List<operations<P>, no_update_is_lost<P>, one_exchange_wins<P>, release_to_acquire<P>,
+                            release_through_update<P>, fence_to_fence<P>, store_then_load<P>, plain_data<P>,
+                            await_two_words<P>, await_acquires<P>, await_both_ways<P>, await_or_give_up<P>,
+                            pausing<P>, identities<P>, asking_about_the_gone<P>, preemption<P>,
+                            token_first<P>, token_orders<P>, two_wakers<P>, nested_slots<P>, others_nodes<P>,
+                            nested_sleep_slots<P>, sleeping_with_a_node<P>, naming<P>, lines<P>>;
 
 template <class P, template <class...> class List = std::tuple>
 using timed_scenarios = List<await_until<P>, park_until<P>, deadlines<P>>;

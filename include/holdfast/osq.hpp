@@ -27,9 +27,10 @@ public:
     osq_lock(const osq_lock&) = delete;
     osq_lock& operator=(const osq_lock&) = delete;
 
-    // Waits for one's turn to spin. `slot` is the caller's, kept until unlock. False: the CPU is wanted by
-    // somebody else, or the slot is empty; the caller is not in the queue.
-    [[nodiscard]] bool lock(typename P::node_slot& slot) {
+    // Waits for one's turn to spin, at most until the deadline, if there is one. `slot` is the caller's, kept until
+    // unlock. False: the CPU is wanted by somebody else, or it is too late, or the slot is empty; the caller is not in the
+    // queue.
+    [[nodiscard]] bool lock(typename P::node_slot& slot, const typename P::deadline* until = nullptr) {
         const std::uint32_t mine = slot.code();
         if (mine == 0)
             return false;
@@ -49,7 +50,7 @@ public:
         // acquire: pairs with the release in unlock.
         const auto granted = P::await(
             std::memory_order_acquire, [](std::uint32_t value) { return value != 0; },
-            stop_when<typename P::deadline>{.resched = true}, relax{}, node.granted);
+            stop_when<typename P::deadline>{.resched = true, .deadline = until}, relax{}, node.granted);
         return granted ? true : leave(mine, node);
     }
 

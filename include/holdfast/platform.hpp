@@ -40,10 +40,16 @@
 //     depth() is how many the context had before. code() names the node in at most 23 bits, and is never 0 unless there is none left: after `P::node_depth` nested
 //     slots, or when there are more contexts than codes. A lock must then do without. `P::node(code)` is the node of a
 //     code, of any context; nodes are never freed. Slots of one context end in the reverse order of their making.
+//     A `P::sleep_slot` is the same with contexts that are threads on every machine, so a thread may sleep with it.
+//     `P::sleeper(code)` is the thread of such a slot's code; it asks nobody's memory.
 //  I  Words for profiles. count(event) counts, `frame` names the running function for as long as it lives. Both cost
 //     nothing on native unless they are asked for.
 //  J  `P::line_size` is how far apart (in bytes) two objects must lie, at most, so as never to share a cache line.
 #pragma once
+
+#if __cplusplus < 202002L
+#error "holdfast needs C++20: compile with -std=c++20 or later"
+#endif
 
 #include <atomic>
 #include <chrono>
@@ -196,6 +202,9 @@ concept platform = requires(typename P::template atomic<std::uint32_t>& word,
     { typename P::node_slot().depth() } -> std::same_as<std::uint32_t>;
     { P::node(1u) } -> std::same_as<queue_node<P>&>;
     { P::node_depth } -> std::convertible_to<std::uint32_t>;
+    { typename P::sleep_slot().code() } -> std::same_as<std::uint32_t>;
+    { typename P::sleep_slot().depth() } -> std::same_as<std::uint32_t>;
+    { P::sleeper(1u) } -> std::same_as<thread_id>;
     // I, J
     P::count(event::lock_pending);
     requires std::constructible_from<typename P::frame, const char*>;

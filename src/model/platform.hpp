@@ -217,6 +217,8 @@ struct platform {
     private:
         std::uint32_t depth_;
     };
+    using sleep_slot = node_slot;
+    static thread_id sleeper(std::uint32_t code) { return (code - 1) / node_depth + 1; }
     static queue_node<platform>& node(std::uint32_t code) {
         check(code != 0 && code <= max_threads * node_depth, "no such queue node");
         return lasting_one<queue_node<platform>, max_threads * node_depth>(code - 1);

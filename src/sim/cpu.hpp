@@ -53,6 +53,8 @@ struct thread {
     picoseconds compute_left = 0;    // of a computation that was interrupted
     bool compute_user = false;       // whose time that is
     std::uint32_t frame = 0;         // its node in the profile
+    std::uint32_t nodes_taken = 0;   // queue nodes of its own in use (clause H)
+    void* nodes = nullptr;           // where they are, once it has needed one
     picoseconds off_since = 0;       // when it left its CPU
 
     bool parked = false;               // blocked in park

@@ -84,6 +84,7 @@ public:
 
     picoseconds clock() const { return here_->clock; }
     thread& self() const { return *here_->current; }
+    thread& known(thread_id id) { return *threads_[id - 1]; }
     cpu& here() const { return *here_; }
     bool on_cpu(thread_id id);
     bool need_resched();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include <holdfast/platform.hpp>
@@ -205,6 +206,29 @@ public:
         std::uint32_t depth_;
         std::uint32_t code_ = 0;
     };
+    // Contexts are threads. Their nodes are made when first needed, near the thread's CPU of that moment.
+    class sleep_slot {
+    public:
+        sleep_slot() : depth_(e().self().nodes_taken++) {
+            if (depth_ < node_depth) {
+                make_nodes(e().self());
+                code_ = sleepers + (e().self().id - 1) * node_depth + depth_;
+            }
+        }
+        ~sleep_slot() { --e().self().nodes_taken; }
+        sleep_slot(const sleep_slot&) = delete;
+        sleep_slot& operator=(const sleep_slot&) = delete;
+
+        std::uint32_t code() const { return code_; }
+        std::uint32_t depth() const { return depth_; }
+
+    private:
+        static void make_nodes(thread& t);
+
+        std::uint32_t depth_;
+        std::uint32_t code_ = 0;
+    };
+    static thread_id sleeper(std::uint32_t code) { return (code - sleepers) / node_depth + 1; }
     static queue_node<platform>& node(std::uint32_t code);
 
     static void count(event what) { e().count(what); }
@@ -218,11 +242,26 @@ public:
     private:
         std::uint32_t caller_;
     };
+
+private:
+    static constexpr std::uint32_t sleepers = 1u << 22; // codes from here on are threads' nodes, below CPUs'
 };
 
 static_assert(holdfast::platform<platform>);
 
+inline void platform::sleep_slot::make_nodes(thread& t) {
+    if (t.nodes != nullptr)
+        return;
+    using node = queue_node<platform>;
+    t.nodes = e().allocate(node_depth * sizeof(node), alignof(node), true, e().here().socket);
+    for (std::uint32_t i = 0; i < node_depth; ++i)
+        new (static_cast<node*>(t.nodes) + i) node;
+}
+
 inline queue_node<platform>& platform::node(std::uint32_t code) {
+    if (code >= sleepers)
+        return static_cast<queue_node<platform>*>(
+            e().known(sleeper(code)).nodes)[(code - sleepers) % node_depth];
     return static_cast<queue_node<platform>*>(e().queue_nodes())[code - 1];
 }
 

@@ -9,6 +9,7 @@
 #include <holdfast/rwlock.hpp>
 #include <holdfast/rwsem.hpp>
 #include <holdfast/rwsem_xadd.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include "sim/world.hpp"
 #include "workload/native_world.hpp"
@@ -72,6 +73,7 @@ constexpr std::array all_rw_locks = {
     named<rw_lock>{"rwsem.linux_5_16", make_rw_lock<W, rwsem<P, rwsem_presets::linux_5_16>>},
     named<rw_lock>{"rwsem.linux_5_19", make_rw_lock<W, rwsem<P, rwsem_presets::linux_5_19>>},
     named<rw_lock>{"rwsem.linux_6", make_rw_lock<W, rwsem<P, rwsem_presets::linux_6>>},
+    named<rw_lock>{"shared_mutex", make_rw_lock<W, basic_shared_mutex<P>>},
     named<rw_lock>{"rwlock", make_rw_lock<W, rwlock<P>>, true},
     named<rw_lock>{"qrwlock.patch_2013", make_rw_lock<W, qrwlock<P, qrwlock_presets::patch_2013>>, true},
     named<rw_lock>{"qrwlock.linux_3_16", make_rw_lock<W, qrwlock<P, qrwlock_presets::linux_3_16>>, true},

@@ -13,6 +13,10 @@
 // errno is as before after everything. A lock that nobody waits for never looks into the thread table.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "holdfast needs C++20: compile with -std=c++20 or later"
+#endif
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -65,7 +69,7 @@ public:
                 if (stop.deadline != nullptr && stop.deadline->expired())
                     return {wake::expired, seen};
             }
-            if (looks % looks_between_owners == 0 && stop.owner_off_cpu != nobody &&
+            if (looks % looks_between_owners == looks_between_owners - 1 && stop.owner_off_cpu != nobody &&
                 !on_cpu(stop.owner_off_cpu))
                 return {wake::owner_off_cpu, seen};
             spinner.relax(relaxation.pauses);
@@ -123,7 +127,9 @@ public:
         std::uint32_t depth_;
         std::uint32_t code_;
     };
+    using sleep_slot = node_slot;
     static queue_node<native>& node(std::uint32_t code) { return table::node(code); }
+    static thread_id sleeper(std::uint32_t code) { return table::identity_of(code); }
 
     // I
     static void count(event) {}

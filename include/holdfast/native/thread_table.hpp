@@ -19,8 +19,12 @@
 //
 // Signals. A handler may take nodes and ask for its thread's identity at any time.
 //
-// Programs that load plugins: the table must exist once in a process, or threads of two tables have the same
-// identities. The dynamic linker sees to that unless a plugin is built to hide all of its symbols.
+// Programs that load libraries: the table must exist once in a process, or threads of two tables have the same
+// identities, and wake each other's sleepers. The dynamic linker doesn't see to that: a program doesn't export
+// its own copy to what it loads later, and libraries may hide theirs. So the copies meet at an agreed address: the
+// first to come maps a page there with all that they share, stamped; the others find it. Where that address
+// is somebody else's, each copy has a table of its own, and no lock may be used from two of them. Each
+// copy keeps a thread's slot in a variable of its own, and asks the POSIX key for what another has found.
 #pragma once
 
 #include <atomic>
@@ -32,8 +36,12 @@
 #include <new>
 
 #include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <holdfast/native/futex.hpp>
 #include <holdfast/native/on_cpu.hpp>
@@ -74,7 +82,7 @@ public:
             return nullptr;
         const place at = place_of(identity - 1);
         // acquire: pairs with the release in slot_at: the slots are constructed.
-        slot* const segment = segments[at.segment].load(std::memory_order_acquire);
+        slot* const segment = all().segments[at.segment].load(std::memory_order_acquire);
         return segment == nullptr ? nullptr : segment + at.offset;
     }
 
@@ -100,11 +108,16 @@ public:
         return number * nodes_per_thread + depth + 1;
     }
 
+    // Whose node a code names.
+    static constexpr std::uint32_t identity_of(std::uint32_t code) {
+        return (code - 1) / nodes_per_thread + 1;
+    }
+
     // The node of a code that code_of has given.
     static Node& node(std::uint32_t code) {
         const place at = place_of((code - 1) / nodes_per_thread);
         // acquire: as in find.
-        slot* const segment = segments[at.segment].load(std::memory_order_acquire);
+        slot* const segment = all().segments[at.segment].load(std::memory_order_acquire);
         return segment[at.offset].nodes[(code - 1) % nodes_per_thread];
     }
 
@@ -131,7 +144,7 @@ private:
     // The slot of a number, on a segment that is mapped now if it wasn't.
     static slot& slot_at(std::uint32_t number) {
         const place at = place_of(number);
-        std::atomic<slot*>& segment = segments[at.segment];
+        std::atomic<slot*>& segment = all().segments[at.segment];
         // acquire: pairs with the release below.
         slot* slots = segment.load(std::memory_order_acquire);
         if (slots == nullptr) {
@@ -158,6 +171,10 @@ private:
     // Takes a slot for the calling thread, which had `known` before (null, or wiped).
     [[gnu::cold, gnu::noinline]] static slot& take(slot * known) {
         const preserved_errno errno_now;
+        if (slot* const other = of_another_copy()) {
+            me.store(other, std::memory_order_relaxed);
+            return *other;
+        }
         const std::uint32_t identity = pop();
         slot& taken = slot_at(identity - 1);
         taken.token.reset();
@@ -173,16 +190,25 @@ private:
         return taken;
     }
 
+    // The slot that the calling thread took in another library, if there is one.
+    static slot* of_another_copy() {
+        const std::uint64_t key = all().key_word.load(std::memory_order_relaxed);
+        if (key == 0)
+            return nullptr;
+        auto* const other = static_cast<slot*>(pthread_getspecific(static_cast<pthread_key_t>(key - 1)));
+        return other != nullptr && other->identity.load(std::memory_order_relaxed) != 0 ? other : nullptr;
+    }
+
     // Has leave(&taken) called in the next round of key destructors. If there are no more keys, or no memory,
     // the slot is lost when the thread ends.
     static void call_at_exit(slot & taken) {
-        std::uint64_t known = key_word.load(std::memory_order_relaxed);
+        std::uint64_t known = all().key_word.load(std::memory_order_relaxed);
         if (known == 0) {
             pthread_key_t key;
             if (pthread_key_create(&key, leave) != 0)
                 return;
-            if (key_word.compare_exchange_strong(known, std::uint64_t{key} + 1, std::memory_order_relaxed,
-                                                 std::memory_order_relaxed))
+            if (all().key_word.compare_exchange_strong(known, std::uint64_t{key} + 1,
+                                                       std::memory_order_relaxed, std::memory_order_relaxed))
                 known = std::uint64_t{key} + 1;
             else
                 pthread_key_delete(key);
@@ -207,26 +233,26 @@ private:
     static void push(slot & left) {
         const std::uint32_t identity = left.identity.load(std::memory_order_relaxed);
         left.identity.store(0, std::memory_order_relaxed);
-        std::uint64_t top = free_slots.load(std::memory_order_relaxed);
+        std::uint64_t top = all().free_slots.load(std::memory_order_relaxed);
         do {
             left.next_free.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
             // release: pairs with the acquire in pop: who takes the slot sees it left.
-        } while (!free_slots.compare_exchange_weak(top, retagged(top, identity), std::memory_order_release,
-                                                   std::memory_order_relaxed));
+        } while (!all().free_slots.compare_exchange_weak(
+            top, retagged(top, identity), std::memory_order_release, std::memory_order_relaxed));
     }
 
     // A free slot's identity: of the stack, or else one that nobody has had.
     static std::uint32_t pop() {
         // acquire: pairs with the release in push, for next_free and the rest.
-        std::uint64_t top = free_slots.load(std::memory_order_acquire);
+        std::uint64_t top = all().free_slots.load(std::memory_order_acquire);
         while (static_cast<std::uint32_t>(top) != 0) {
             const auto identity = static_cast<std::uint32_t>(top);
             const std::uint32_t below = find(identity)->next_free.load(std::memory_order_relaxed);
-            if (free_slots.compare_exchange_weak(top, retagged(top, below), std::memory_order_acquire,
-                                                 std::memory_order_acquire))
+            if (all().free_slots.compare_exchange_weak(top, retagged(top, below), std::memory_order_acquire,
+                                                       std::memory_order_acquire))
                 return identity;
         }
-        const std::uint32_t number = used_slots.fetch_add(1, std::memory_order_relaxed);
+        const std::uint32_t number = all().used_slots.fetch_add(1, std::memory_order_relaxed);
         if (number >= capacity)
             std::abort();
         return number + 1;
@@ -236,10 +262,54 @@ private:
         return (((top >> 32) + 1) << 32) | identity;
     }
 
-    static inline constinit std::atomic<slot*> segments[segment_count]{};
-    static inline constinit std::atomic<std::uint32_t> used_slots{0};
-    static inline constinit std::atomic<std::uint64_t> free_slots{0};
-    static inline constinit std::atomic<std::uint64_t> key_word{0}; // the key plus one
+    // What all copies share. All zeros is a valid, empty one.
+    struct shared_state {
+        std::atomic<std::uint32_t> stamp;
+        std::atomic<std::uint32_t> used_slots;
+        std::atomic<std::uint64_t> free_slots;
+        std::atomic<std::uint64_t> key_word; // the key plus one
+        std::atomic<slot*> segments[segment_count];
+    };
+
+    // Far from where Linux maps things of itself.
+    static constexpr std::uintptr_t meeting_place = sizeof(void*) == 8 ? 0x7e80'0000'0000 : 0x6e80'0000;
+    // Copies with other slots don't fit.
+    static constexpr std::uint32_t our_stamp = 0x484f'0000u + sizeof(slot);
+
+    static shared_state& all() {
+        // acquire: pairs with the release in find_all.
+        shared_state* const known = found.load(std::memory_order_acquire);
+        return known != nullptr ? *known : find_all();
+    }
+
+    [[gnu::cold, gnu::noinline]] static shared_state& find_all() {
+        const preserved_errno errno_now;
+        void* const there = reinterpret_cast<void*>(meeting_place);
+        void* const memory = mmap(there, sizeof(shared_state), PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        auto* state = static_cast<shared_state*>(there);
+        if (memory == there) {
+            // release: pairs with the kernel's look in is_stamped.
+            state->stamp.store(our_stamp, std::memory_order_release);
+        } else {
+            if (memory != MAP_FAILED) // by a kernel that takes the address for a wish
+                munmap(memory, sizeof(shared_state));
+            while (is_stamped(there, 0)) // another copy is about to
+                sched_yield();
+            if (!is_stamped(there, our_stamp))
+                state = &alone;
+        }
+        found.store(state, std::memory_order_release);
+        return *state;
+    }
+
+    // Whether there is memory with this value: asked of the kernel, as there may be anything or nothing.
+    static bool is_stamped(void* at, std::uint32_t value) {
+        return syscall(SYS_futex, at, FUTEX_CMP_REQUEUE_PRIVATE, 0, nullptr, at, value) == 0;
+    }
+
+    static inline constinit shared_state alone{};
+    static inline constinit std::atomic<shared_state*> found{nullptr};
     static inline constinit thread_local std::atomic<slot*> me{nullptr};
     static inline constinit thread_local std::atomic<std::uint32_t> nesting{0};
     static inline constinit thread_local int exit_rounds = 0;

@@ -1,0 +1,620 @@
+// A read-write lock of 16 bytes to take home: std::shared_timed_mutex and more, fair, and gone when it is destroyed.
+//
+// One word of 64 bits says all that decides who gets the lock, and whom to wake:
+//
+//   bit 0         writer    somebody writes
+//   bit 1         upgrader  somebody reads, and alone has the right to become the writer
+//   bit 2         pending   a writer spins until the readers have gone: new readers keep out. A hint
+//   bit 3         handoff   the first waiter has waited for long: nobody else gets in, but readers who are in may leave
+//   bit 4         awake     the first waiter has been woken, or spins: unlockers need not wake it
+//   bit 5         list      somebody changes the wait list
+//   bit 6         closed    the first waiter wants more than to read: new readers keep out while others are in
+//   bits 8..39    readers   who are in, or have just added themselves to find out
+//   bits 40..63   first     the code of the first waiter's node (platform.hpp, clause H); 0: nobody waits
+//
+// owner_ is the writer or upgrader, or was: a hint that decides who spins. spinners_ queues the writers that spin.
+//
+//   operation                        word before                    word after
+//   lock                             0                              writer
+//   lock_shared                      readers                        one more
+//   lock_upgrade                     readers                        upgrader, readers
+//   unlock                           writer                         0
+//   unlock_shared                    readers                        one less
+//   unlock_upgrade_and_lock          upgrader                       writer
+//   downgrade, ..._and_lock_shared   writer, or upgrader            one more reader
+//
+// Each is one read-modify-write if nobody is in the way; a reader adds itself first and looks then. Who is in the way of
+// nobody but those who sleep may get in before them. Otherwise a thread spins: on a writer for up to 20 us while it runs, on
+// readers for up to 10. Then it joins the list, and sleeps.
+//
+// The list is a ring of the threads' own nodes. All in it compete for the lock when they are awake, and take themselves off
+// when they have it or give up; nobody is ever granted a lock while it sleeps, since a lock held by a thread that has yet to
+// be scheduled is a convoy. Who lets go of the lock wakes the first. The first reader that gets in from the list wakes the
+// other readers in it, up to 16, past the writers between. Who is first, and has waited for 4 ms in vain, sets `handoff`.
+// So readers who come one after the other don't keep a writer out, nor writers a reader.
+//
+// Invariant: if the lock is to be had by the first waiter then `awake` is set, or somebody is about to wake it: whose
+// operation has just made it so. The first clears `awake` only by a compare-exchange of a word that bars it.
+//
+// A thread may destroy the lock as soon as its own unlock has returned, if all others have, or are about to do nothing but
+// return. For that the last thing that any operation does with the lock is the read-modify-write by which it lets go of
+// it. What remains, to wake a thread, needs only that thread's identity, which is computed from the word's last value: it is in the
+// same word for that very reason. (Waking it when it no longer waits is harmless, clause G.) Who changes the list is
+// within a function that locks. Who takes the lock leaves the spinners' queue while it holds the lock.
+//
+// After fork the child may use a lock that the forking thread held, or nobody. Waiters that it finds in the list are its
+// parent's: their nodes are empty in the child, and the list is begun anew.
+//
+// Algorithm: after Linux's rwsem (Waiman Long 2019; see rwsem.hpp) and nsync's mu (Mike Burrows 2016: one word, waiters that
+// are woken to compete). New here: whom to wake is in the word.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+#include <holdfast/native/native.hpp>
+#include <holdfast/osq.hpp>
+#include <holdfast/platform.hpp>
+#include <holdfast/thread_annotations.hpp>
+
+namespace holdfast {
+
+// SharedTimedMutex of the standard and UpgradeLockable of Boost, over a platform. 16 bytes. Not recursive. Exclusive and
+// upgradable holds belong to the thread that locked; a shared one may be given up by any thread.
+template <class P>
+class HOLDFAST_CAPABILITY("shared_mutex") basic_shared_mutex {
+    using word = std::uint64_t;
+    using nanoseconds = std::chrono::nanoseconds;
+
+    static constexpr word writer = 1;
+    static constexpr word upgrader = 2;
+    static constexpr word pending = 4;
+    static constexpr word handoff = 8;
+    static constexpr word awake = 16;
+    static constexpr word list = 32;
+    static constexpr word closed = 64;
+    static constexpr word reader = 1 << 8;
+    static constexpr unsigned first_shift = 40;
+    static constexpr word first = ~word{0} << first_shift;
+    static constexpr word readers = (word{1} << first_shift) - reader;
+    static constexpr word held = writer | upgrader | readers;
+
+    static constexpr nanoseconds forever = nanoseconds::max();
+    static constexpr std::chrono::microseconds spin_on_writer{20};
+    static constexpr std::chrono::microseconds spin_on_readers{10};
+    static constexpr std::chrono::milliseconds handoff_after{4};
+    static constexpr relax spinning{4};
+    static constexpr std::size_t woken_at_once = 16;
+
+    // What a thread wants. Kept in its node's `granted` while it waits; 0 there: no node of this process.
+    enum class mode : std::uint32_t { read = 1, upgrade, write, promote /* from upgradable to writing */ };
+
+public:
+    constexpr basic_shared_mutex() = default;
+    basic_shared_mutex(const basic_shared_mutex&) = delete;
+    basic_shared_mutex& operator=(const basic_shared_mutex&) = delete;
+
+    // ---- Exclusive.
+
+    void lock() HOLDFAST_ACQUIRE() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        word free = 0;
+        // acquire: pairs with the releases of all operations that let go of the lock.
+        if (word_.compare_exchange_strong(free, writer, std::memory_order_acquire, std::memory_order_relaxed))
+            [[likely]]
+            set_owner();
+        else
+            lock_slow(mode::write, forever);
+    }
+
+    // Takes the lock if nobody has it and nobody has waited for too long.
+    [[nodiscard]] bool try_lock() HOLDFAST_TRY_ACQUIRE(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_take(mode::write);
+    }
+
+    // The timed ones are false if the time has passed first, and try at least once. A system clock may be set meanwhile.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& time)
+        HOLDFAST_TRY_ACQUIRE(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_for(mode::write, time);
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& moment)
+        HOLDFAST_TRY_ACQUIRE(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_until(mode::write, moment);
+    }
+
+    void unlock() HOLDFAST_RELEASE() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        word alone = writer;
+        // release: pairs with the acquires of who gets the lock next.
+        if (!word_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed))
+            [[unlikely]]
+            unlock_slow(alone);
+    }
+
+    // ---- Shared.
+
+    void lock_shared() HOLDFAST_ACQUIRE_SHARED() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        // acquire: as in lock.
+        const word before = word_.fetch_add(reader, std::memory_order_acquire);
+        if ((before & (writer | pending | handoff | closed)) != 0) [[unlikely]]
+            lock_shared_slow(before);
+    }
+
+    // Takes the lock if nobody writes, spins to write, or has waited for too long; and if nobody waits or nobody is in.
+    [[nodiscard]] bool try_lock_shared()
+        HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_take(mode::read);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time)
+        HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_for(mode::read, time);
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& moment)
+        HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_until(mode::read, moment);
+    }
+
+    void unlock_shared() HOLDFAST_RELEASE_SHARED() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        // release: pairs with the acquire of the writer that comes next.
+        const word after = word_.fetch_sub(reader, std::memory_order_release) - reader;
+        if (after >= word{1} << first_shift) [[unlikely]]
+            unlock_shared_slow(after);
+    }
+
+    // ---- Upgradable: reads beside other readers, and is the only one that may become the writer.
+
+    void lock_upgrade() HOLDFAST_ACQUIRE_SHARED() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        if (!try_take(mode::upgrade))
+            lock_slow(mode::upgrade, forever);
+    }
+    [[nodiscard]] bool try_lock_upgrade()
+        HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_take(mode::upgrade);
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_upgrade_for(const std::chrono::duration<Rep, Period>& time)
+        HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_for(mode::upgrade, time);
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_upgrade_until(const std::chrono::time_point<Clock, Duration>& moment)
+        HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_until(mode::upgrade, moment);
+    }
+    void unlock_upgrade() HOLDFAST_RELEASE_SHARED() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        // release: as in unlock.
+        wake_first(word_.fetch_sub(upgrader, std::memory_order_release));
+    }
+
+    // ---- From one to another; nobody writes in between. Only the first waits: for the readers to go.
+
+    void unlock_upgrade_and_lock() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        if (!try_take(mode::promote))
+            lock_slow(mode::promote, forever);
+    }
+    // False: there are readers; the upgradable hold stays.
+    [[nodiscard]] bool try_unlock_upgrade_and_lock() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        return try_take(mode::promote);
+    }
+    void unlock_and_lock_upgrade() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        // release: pairs with the acquire of readers. Here and below.
+        wake_first(word_.fetch_add(upgrader - writer, std::memory_order_release));
+    }
+    void unlock_and_lock_shared() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        wake_first(word_.fetch_add(reader - writer, std::memory_order_release));
+    }
+    void unlock_upgrade_and_lock_shared() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        wake_first(word_.fetch_add(reader - upgrader, std::memory_order_release));
+    }
+    // The kernel's name for unlock_and_lock_shared.
+    void downgrade() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS { unlock_and_lock_shared(); }
+
+    // Whether anybody holds the lock. Out of date as soon as it is known.
+    [[nodiscard]] bool is_locked() const { return (word_.load(std::memory_order_relaxed) & held) != 0; }
+
+private:
+    // ---- Who may have the lock.
+
+    // What bars a mode, whoever waits.
+    static constexpr word barred_by(mode m) {
+        switch (m) {
+        case mode::read:
+            return writer;
+        case mode::upgrade:
+            return writer | upgrader;
+        case mode::write:
+            return held;
+        case mode::promote:
+            return readers;
+        }
+        return 0;
+    }
+
+    // The word once a mode that nothing barred is taken.
+    static constexpr word taken(mode m, word value) {
+        switch (m) {
+        case mode::read:
+            return value + reader;
+        case mode::upgrade:
+            return value + upgrader;
+        case mode::write:
+            return (value & ~pending) + writer;
+        case mode::promote:
+            return (value & ~pending) + writer - upgrader;
+        }
+        return value;
+    }
+
+    static constexpr std::uint32_t first_of(word value) {
+        return static_cast<std::uint32_t>(value >> first_shift);
+    }
+
+    // Whether the lock is to be had by a thread with this node; code 0: it doesn't wait in the list.
+    static constexpr bool open(mode m, std::uint32_t code, word value) {
+        if ((value & barred_by(m)) != 0)
+            return false;
+        // Who is to become the writer bars all that wait for writing: it comes first. Otherwise the first does.
+        if (m == mode::promote || (code != 0 && first_of(value) == code))
+            return true;
+        if ((value & handoff) != 0)
+            return false;
+        if (m == mode::write || code != 0)
+            return true;
+        // Who reads comes after a writer that is awake; and joins others only if that keeps nobody waiting.
+        const word waits = m == mode::read ? closed : first;
+        return (value & pending) == 0 && ((value & waits) == 0 || (value & (readers | upgrader)) == 0);
+    }
+
+    // relaxed, as all of owner_: a hint.
+    void set_owner() { owner_.store(P::self(), std::memory_order_relaxed); }
+
+    // Takes the lock if it is open to who doesn't wait.
+    bool try_take(mode m) {
+        word value = word_.load(std::memory_order_relaxed);
+        while (open(m, 0, value)) {
+            // acquire: as in lock.
+            if (word_.compare_exchange_weak(value, taken(m, value), std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+                if (m != mode::read)
+                    set_owner();
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // ---- Letting go. The word may be gone when these run: they have its last value.
+
+    // After an operation that may have opened the lock to the first waiter.
+    static void wake_first(word last) {
+        if (first_of(last) != 0 && (last & awake) == 0) [[unlikely]]
+            P::unpark(P::sleeper(first_of(last)));
+    }
+
+    [[gnu::cold, gnu::noinline]] static void unlock_shared_slow(word last) {
+        if ((last & (readers | writer)) == 0)
+            wake_first(last);
+    }
+
+    [[gnu::cold, gnu::noinline]] void unlock_slow(word value) {
+        word after{};
+        do {
+            after = (value - writer) | (first_of(value) != 0 ? awake : 0);
+            // release: as in unlock.
+        } while (
+            !word_.compare_exchange_weak(value, after, std::memory_order_release, std::memory_order_relaxed));
+        wake_first(value);
+    }
+
+    // ---- Waiting.
+
+    // At most 292 years, and at least none.
+    template <class Rep, class Period>
+    static nanoseconds bounded(const std::chrono::duration<Rep, Period>& time) {
+        using seconds = std::chrono::duration<double>;
+        if (time <= time.zero())
+            return nanoseconds::zero();
+        if (seconds(time) >= seconds(nanoseconds::max()))
+            return nanoseconds::max();
+        return std::chrono::ceil<nanoseconds>(time);
+    }
+
+    template <class Rep, class Period>
+    bool try_for(mode m, const std::chrono::duration<Rep, Period>& time) {
+        return try_take(m) || (time > time.zero() && lock_slow(m, bounded(time)));
+    }
+
+    template <class Clock, class Duration>
+    bool try_until(mode m, const std::chrono::time_point<Clock, Duration>& moment) {
+        for (;;) {
+            const auto now = Clock::now();
+            if (moment <= now)
+                return try_take(m);
+            if (try_for(m, moment - now))
+                return true;
+        }
+    }
+
+    // The caller has added itself to a word that had something in the way.
+    [[gnu::cold, gnu::noinline]] void lock_shared_slow(word before) {
+        if (!open(mode::read, 0, before)) {
+            unlock_shared();
+            lock_slow(mode::read, forever);
+        }
+    }
+
+    // As in lock_shared, for many who do so at the same time: a compare-exchange would fail for all but one.
+    bool add_reader() {
+        // acquire: as in lock.
+        if (open(mode::read, 0, word_.fetch_add(reader, std::memory_order_acquire)))
+            return true;
+        unlock_shared();
+        return false;
+    }
+
+    // False: the time has passed first.
+    [[gnu::cold, gnu::noinline]] bool lock_slow(mode m, nanoseconds time) {
+        typename P::frame frame{"shared_mutex"};
+        const auto until = time == forever ? P::deadline::never() : P::deadline::after(time);
+        return spin_before_queueing(m, time) || wait(m, time, until);
+    }
+
+    bool spin_before_queueing(mode m, nanoseconds time) {
+        typename P::no_preempt here_to_stay;
+        if (P::need_resched())
+            return false;
+        const auto take = [this, m] { return m == mode::read ? add_reader() : try_take(m); };
+        const auto until = P::deadline::after(std::min<nanoseconds>(time, spin_on_writer));
+        // Readers get in together, and of those who are upgradable there is only one.
+        if (m == mode::read || m == mode::promote)
+            return spin(m, 0, time, until, take);
+        typename P::node_slot slot;
+        if (!spinners_.lock(slot, &until))
+            return false;
+        const bool has = spin(m, 0, time, until, take);
+        spinners_.unlock(slot);
+        return has;
+    }
+
+    // Until `take` has it, or whom we wait for doesn't run, or too long. `code`: as for open.
+    template <class Take>
+    bool spin(mode m, std::uint32_t code, nanoseconds time, const typename P::deadline& until, Take take) {
+        using stop = stop_when<typename P::deadline>;
+        const auto readers_until = P::deadline::after(std::min<nanoseconds>(time, spin_on_readers));
+        bool announced = false; // `pending` is ours
+        for (;;) {
+            const word value = word_.load(std::memory_order_relaxed);
+            if (open(m, code, value)) {
+                if (take())
+                    return true;
+                continue;
+            }
+            const word alone = value & barred_by(m) & (writer | upgrader);
+            if (alone != 0) {
+                const thread_id owner = owner_.load(std::memory_order_relaxed);
+                // relaxed: taking the lock acquires. Here and below.
+                const auto seen = P::await(
+                    std::memory_order_relaxed,
+                    [=](word now, thread_id owner_now) {
+                        return open(m, code, now) || (now & alone) == 0 || owner_now != owner;
+                    },
+                    stop{.resched = true, .owner_off_cpu = owner, .deadline = &until}, spinning, word_,
+                    owner_);
+                if (!seen)
+                    break;
+            } else {
+                if ((m == mode::write || m == mode::promote) && (value & pending) == 0)
+                    announced =
+                        (word_.fetch_or(pending, std::memory_order_relaxed) & pending) == 0 || announced;
+                const word comes = barred_by(m) & (writer | upgrader);
+                const auto seen = P::await(
+                    std::memory_order_relaxed,
+                    [=](word now) { return open(m, code, now) || (now & comes) != 0; },
+                    stop{.resched = true, .deadline = &readers_until}, spinning, word_);
+                if (!seen)
+                    break;
+            }
+        }
+        if (announced)
+            word_.fetch_and(~pending, std::memory_order_relaxed);
+        return false;
+    }
+
+    // In the list, asleep. False: the time has passed first.
+    bool wait(mode m, nanoseconds time, const typename P::deadline& until) {
+        typename P::sleep_slot slot;
+        const std::uint32_t code = slot.code();
+        if (code == 0)
+            return wait_outside(m, until);
+        const auto patience = P::deadline::after(handoff_after);
+        join(m, code);
+        for (bool woken = false;;) {
+            if (try_take_queued(m, code))
+                return true;
+            if (until.expired()) {
+                give_up(code);
+                return false;
+            }
+            if (woken && spin_as_first(m, code, time))
+                return true;
+            if (may_sleep(m, code, patience))
+                P::park(until);
+            woken = true;
+        }
+    }
+
+    // The thread has no node left: in signal handlers upon signal handlers.
+    bool wait_outside(mode m, const typename P::deadline& until) {
+        while (!try_take(m)) {
+            const auto seen = P::await(
+                std::memory_order_relaxed, [m](word value) { return open(m, 0, value); },
+                stop_when<typename P::deadline>{.deadline = &until}, relax{}, word_);
+            if (!seen)
+                return false;
+        }
+        return true;
+    }
+
+    bool spin_as_first(mode m, std::uint32_t code, nanoseconds time) {
+        word value = word_.load(std::memory_order_relaxed);
+        do {
+            if (first_of(value) != code)
+                return false;
+            // relaxed: who unlocks has to see no more than the bit.
+        } while ((value & awake) == 0 &&
+                 !word_.compare_exchange_weak(value, value | awake, std::memory_order_relaxed,
+                                              std::memory_order_relaxed));
+        typename P::no_preempt here_to_stay;
+        return spin(m, code, time, P::deadline::after(std::min<nanoseconds>(time, spin_on_writer)),
+                    [this, m, code] { return try_take_queued(m, code); });
+    }
+
+    // Whether who waits may sleep: it is to be woken, then. Otherwise it should look again.
+    bool may_sleep(mode m, std::uint32_t code, const typename P::deadline& patience) {
+        const bool impatient = patience.expired();
+        word value = word_.load(std::memory_order_relaxed);
+        for (;;) {
+            if (open(m, code, value))
+                return false;
+            if (first_of(value) != code)
+                return true; // who makes it the first wakes it if need be
+            const bool asks = impatient && (value & handoff) == 0;
+            const word after = asks ? value | handoff : value & ~awake;
+            // relaxed: see the invariant; nothing else is to be seen.
+            if (after == value || word_.compare_exchange_weak(value, after, std::memory_order_relaxed,
+                                                              std::memory_order_relaxed))
+                return !asks;
+        }
+    }
+
+    // ---- The list: a ring by `next` and `prev`. `list` is its lock, and part of the word.
+
+    void lock_list() {
+        // acquire: pairs with the releases in join and leave.
+        while ((word_.fetch_or(list, std::memory_order_acquire) & list) != 0)
+            until_list_is_free();
+    }
+    word until_list_is_free() {
+        return P::await(
+                   std::memory_order_relaxed, [](word value) { return (value & list) == 0; }, word_)
+            .value();
+    }
+
+    // Appends the caller. Who is to become the writer is the first: those before can't have the lock before it.
+    void join(mode m, std::uint32_t code) {
+        queue_node<P>& mine = P::node(code);
+        mine.granted.store(static_cast<std::uint32_t>(m), std::memory_order_relaxed);
+        typename P::no_preempt while_locked;
+        lock_list();
+        word value = word_.load(std::memory_order_relaxed);
+        std::uint32_t head = first_of(value);
+        const bool ours = head != 0 && P::node(head).granted.load(std::memory_order_relaxed) != 0;
+        const word forgotten = ours ? 0 : awake | handoff; // of the parent's waiters, after a fork
+        const std::uint32_t after = ours ? head : code;
+        const std::uint32_t before = ours ? P::node(head).prev.load(std::memory_order_relaxed) : code;
+        mine.next.store(after, std::memory_order_relaxed);
+        mine.prev.store(before, std::memory_order_relaxed);
+        P::node(before).next.store(code, std::memory_order_relaxed);
+        P::node(after).prev.store(code, std::memory_order_relaxed);
+        const bool comes_first = !ours || m == mode::promote;
+        word then{};
+        do {
+            then = value & ~(list | forgotten);
+            if (comes_first)
+                then = (then & ~(first | closed | awake)) | as_first(code, m);
+            // release: pairs with the acquires of who locks the list next.
+        } while (
+            !word_.compare_exchange_weak(value, then, std::memory_order_release, std::memory_order_relaxed));
+    }
+
+    // Takes the lock, and the caller off the list, if it is open to it.
+    bool try_take_queued(mode m, std::uint32_t code) {
+        typename P::no_preempt while_locked;
+        word value = word_.load(std::memory_order_relaxed);
+        while (open(m, code, value)) {
+            // acquire: as in lock, and in lock_list.
+            if ((value & list) != 0)
+                value = until_list_is_free();
+            else if (word_.compare_exchange_weak(value, taken(m, value) | list, std::memory_order_acquire,
+                                                 std::memory_order_relaxed)) {
+                if (m != mode::read)
+                    set_owner();
+                const bool reads = m == mode::read || m == mode::upgrade;
+                leave(code, reads && (value & readers) == 0);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void give_up(std::uint32_t code) {
+        typename P::no_preempt while_locked;
+        lock_list();
+        leave(code, false);
+    }
+
+    // Takes the caller off the list, which it has locked, and unlocks it. Wakes the first in its place if that may have the
+    // lock now, and other readers if asked to.
+    void leave(std::uint32_t code, bool wakes_readers) {
+        const std::uint32_t next = P::node(code).next.load(std::memory_order_relaxed);
+        const std::uint32_t prev = P::node(code).prev.load(std::memory_order_relaxed);
+        word value = word_.load(std::memory_order_relaxed);
+        const bool was_first = first_of(value) == code;
+        std::uint32_t heir = was_first ? next : first_of(value);
+        mode heir_wants = mode::read;
+        std::array<std::uint32_t, woken_at_once> others;
+        std::size_t count = 0;
+        if (next == code) {
+            heir = 0;
+        } else {
+            P::node(prev).next.store(next, std::memory_order_relaxed);
+            P::node(next).prev.store(prev, std::memory_order_relaxed);
+            heir_wants = wants(heir);
+            if (wakes_readers) {
+                for (std::uint32_t at = P::node(heir).next.load(std::memory_order_relaxed);
+                     at != heir && count < others.size();
+                     at = P::node(at).next.load(std::memory_order_relaxed)) {
+                    if (wants(at) == mode::read)
+                        others[count++] = at;
+                }
+            }
+        }
+        const word kept = ~(list | (was_first ? first | closed | awake | handoff : 0));
+        const word heirs = was_first && heir != 0 ? as_first(heir, heir_wants) : 0;
+        word then{};
+        bool wakes = false;
+        do {
+            then = (value & kept) | heirs;
+            wakes = heirs != 0 && open(heir_wants, heir, then);
+            if (wakes)
+                then |= awake;
+            // release: as in join.
+        } while (
+            !word_.compare_exchange_weak(value, then, std::memory_order_release, std::memory_order_relaxed));
+        if (wakes)
+            P::unpark(P::sleeper(heir));
+        for (std::size_t i = 0; i < count; ++i)
+            P::unpark(P::sleeper(others[i]));
+    }
+    static constexpr word as_first(std::uint32_t code, mode m) {
+        return word{code} << first_shift | (m == mode::read ? 0 : closed);
+    }
+    static mode wants(std::uint32_t code) {
+        return static_cast<mode>(P::node(code).granted.load(std::memory_order_relaxed));
+    }
+
+    typename P::template atomic<word> word_{0};
+    typename P::template atomic<thread_id> owner_{nobody};
+    osq_lock<P> spinners_;
+};
+
+// The lock to take home. May be a global: it needs no constructor to run.
+using shared_mutex = basic_shared_mutex<native>;
+
+static_assert(sizeof(shared_mutex) == 16);
+
+} // namespace holdfast
