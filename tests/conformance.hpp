@@ -644,6 +644,33 @@ struct others_nodes {
     [[nodiscard]] bool ok() const { return found.ok(); }
 };
 
+// ---- K: waiting threads
+
+template <class P>
+struct wait_records {
+    static constexpr const char* name = "K_each_thread_has_a_wait_record_that_others_find";
+    static constexpr unsigned threads = 2;
+    static_assert(alignof(wait_record<P>) >= P::line_size);
+    typename P::template atomic<thread_id> first{nobody};
+    typename P::template atomic<thread_id> second{nobody};
+    findings<threads> found;
+
+    void thread(unsigned index) {
+        const thread_id me = P::self();
+        auto& mine = index == 0 ? first : second;
+        auto& other = index == 0 ? second : first;
+        P::waiter(me).next.set(me);
+        mine.store(me, release);
+        const thread_id them = P::await(
+                                   acquire, [](thread_id id) { return id != nobody; }, other)
+                                   .value();
+        found.expect(index, P::waiter(them).next.get() == them);
+        found.expect(index, &P::waiter(them) != &P::waiter(me) && &P::waiter(me) == &P::waiter(P::self()));
+        found.expect(index, !P::gone(me));
+    }
+    [[nodiscard]] bool ok() const { return found.ok(); }
+};
+
 // ---- I, J: words for profiles, cache lines
 // ---------------------------------------------------------------------------
 
@@ -875,12 +902,13 @@ struct counting {
 // -------------------------------------------------------------------------------------------------------
 
 template <class P, template <class...> class List = std::tuple>
-using lock_scenarios = List<operations<P>, no_update_is_lost<P>, one_exchange_wins<P>, release_to_acquire<P>,
-                            release_through_update<P>, fence_to_fence<P>, store_then_load<P>, plain_data<P>,
-                            await_two_words<P>, await_acquires<P>, await_both_ways<P>, await_or_give_up<P>,
-                            pausing<P>, identities<P>, asking_about_the_gone<P>, preemption<P>,
-                            token_first<P>, token_orders<P>, two_wakers<P>, nested_slots<P>, others_nodes<P>,
-                            nested_sleep_slots<P>, sleeping_with_a_node<P>, naming<P>, lines<P>>;
+using lock_scenarios =
+    List<operations<P>, no_update_is_lost<P>, one_exchange_wins<P>, release_to_acquire<P>,
+         release_through_update<P>, fence_to_fence<P>, store_then_load<P>, plain_data<P>, await_two_words<P>,
+         await_acquires<P>, await_both_ways<P>, await_or_give_up<P>, pausing<P>, identities<P>,
+         asking_about_the_gone<P>, preemption<P>, token_first<P>, token_orders<P>, two_wakers<P>,
+         nested_slots<P>, others_nodes<P>, nested_sleep_slots<P>, sleeping_with_a_node<P>, naming<P>,
+         lines<P>, wait_records<P>>;
 
 template <class P, template <class...> class List = std::tuple>
 using timed_scenarios = List<await_until<P>, park_until<P>, deadlines<P>>;

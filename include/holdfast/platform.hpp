@@ -45,6 +45,10 @@
 //  I  Words for profiles. count(event) counts, `frame` names the running function for as long as it lives. Both cost
 //     nothing on native unless they are asked for.
 //  J  `P::line_size` is how far apart (in bytes) two objects must lie, at most, so as never to share a cache line.
+//  K  Waiting threads. `P::waiter(thread)` is the wait record of a thread, by its identity: where a sleeping lock keeps what it
+//     must know of one that waits for it. A thread waits for one lock at a time. Records are never freed; a thread that
+//     gets the identity of one that is gone gets its record as it was left. gone(t) is false while t waits for a lock of this
+//     process, and true if t was alive where a fork made this process, and didn't call it. Then t's record says nothing.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -147,6 +151,15 @@ struct alignas(P::line_size) queue_node {
     typename P::template atomic<std::uint32_t> granted{0};
 };
 
+// What a sleeping lock keeps of a thread that waits for it (clause K): links to other threads by their identities, so that a
+// lock's line of waiters fits in half a word. Which lock uses which field when is the lock's business.
+template <class P>
+struct alignas(P::line_size) wait_record {
+    typename P::template var<thread_id> next{nobody};
+    typename P::template var<thread_id> previous{nobody};
+    typename P::template var<thread_id> last{nobody};
+};
+
 // The contract, as far as a compiler can check it.
 template <class P>
 concept platform = requires(typename P::template atomic<std::uint32_t>& word,
@@ -205,6 +218,9 @@ concept platform = requires(typename P::template atomic<std::uint32_t>& word,
     { typename P::sleep_slot().code() } -> std::same_as<std::uint32_t>;
     { typename P::sleep_slot().depth() } -> std::same_as<std::uint32_t>;
     { P::sleeper(1u) } -> std::same_as<thread_id>;
+    // K
+    { P::waiter(thread) } -> std::same_as<wait_record<P>&>;
+    { P::gone(thread) } -> std::same_as<bool>;
     // I, J
     P::count(event::lock_pending);
     requires std::constructible_from<typename P::frame, const char*>;

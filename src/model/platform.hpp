@@ -224,6 +224,13 @@ struct platform {
         return lasting_one<queue_node<platform>, max_threads * node_depth>(code - 1);
     }
 
+    // Clause K. Nobody forks.
+    static wait_record<platform>& waiter(thread_id thread) {
+        check(thread != nobody && thread <= max_threads, "no such thread to wait");
+        return lasting_one<wait_record<platform>, max_threads>(thread - 1);
+    }
+    static bool gone(thread_id) { return false; }
+
     // Clause I.
     static void count(event) {}
     struct frame {

@@ -133,6 +133,9 @@ public:
     // The platform's queue nodes (clause H), which it makes before the program starts.
     void*& queue_nodes() { return queue_nodes_; }
 
+    // The platform's wait records (clause K), by thread identity; null: not made yet.
+    std::vector<void*>& wait_records() { return wait_records_; }
+
     const machine& on() const { return machine_; }
 
 private:
@@ -250,6 +253,7 @@ private:
     std::exception_ptr failure_;
     std::vector<owned> owned_;
     void* queue_nodes_ = nullptr;
+    std::vector<void*> wait_records_;
     picoseconds end_ = 0;
     std::uint64_t memory_operations_ = 0;
     std::uint64_t context_switches_ = 0;

@@ -10,6 +10,7 @@
 #include <limits>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include <holdfast/platform.hpp>
 
@@ -231,6 +232,10 @@ public:
     static thread_id sleeper(std::uint32_t code) { return (code - sleepers) / node_depth + 1; }
     static queue_node<platform>& node(std::uint32_t code);
 
+    // Nobody forks.
+    static wait_record<platform>& waiter(thread_id thread);
+    static bool gone(thread_id) { return false; }
+
     static void count(event what) { e().count(what); }
     class frame {
     public:
@@ -263,6 +268,20 @@ inline queue_node<platform>& platform::node(std::uint32_t code) {
         return static_cast<queue_node<platform>*>(
             e().known(sleeper(code)).nodes)[(code - sleepers) % node_depth];
     return static_cast<queue_node<platform>*>(e().queue_nodes())[code - 1];
+}
+
+// Made when first asked for: a run has as many threads as it spawns.
+inline wait_record<platform>& platform::waiter(thread_id thread) {
+    using record = wait_record<platform>;
+    std::vector<void*>& records = e().wait_records();
+    if (records.size() <= thread)
+        records.resize(thread + 1);
+    if (records[thread] == nullptr) {
+        const auto socket = static_cast<std::uint32_t>(e().on().socket_of(std::int64_t{cpu()}));
+        void* const at = e().allocate(sizeof(record), alignof(record), true, socket);
+        records[thread] = new (at) record;
+    }
+    return *static_cast<record*>(records[thread]);
 }
 
 } // namespace holdfast::sim

@@ -10,6 +10,7 @@
 //  G  A futex in the slot (native/futex.hpp).
 //  H  Contexts are threads: their nodes are in the slot. Signal handlers take the next ones.
 //  I  Nothing is counted or named.
+//  K  The record is in the slot. A thread that has ended is gone, too, until another has its slot.
 // errno is as before after everything. A lock that nobody waits for never looks into the thread table.
 #pragma once
 
@@ -35,7 +36,7 @@ namespace holdfast {
 
 struct native {
 private:
-    using table = os::thread_table<queue_node<native>>;
+    using table = os::thread_table<queue_node<native>, wait_record<native>>;
 
     // The conditions of an await are looked at once in so many looks at memory: the clock and the kernel are
     // slow.
@@ -130,6 +131,14 @@ public:
     using sleep_slot = node_slot;
     static queue_node<native>& node(std::uint32_t code) { return table::node(code); }
     static thread_id sleeper(std::uint32_t code) { return table::identity_of(code); }
+
+    // K
+    static wait_record<native>& waiter(thread_id thread) { return table::find(thread)->waiting; }
+    static bool gone(thread_id thread) {
+        const auto* const slot = table::find(thread);
+        // relaxed: who waits doesn't change it, and a fork orders everything.
+        return slot == nullptr || slot->identity.load(std::memory_order_relaxed) == nobody;
+    }
 
     // I
     static void count(event) {}

@@ -1,7 +1,7 @@
 // Who the threads are: a table of slots, one for each thread that has ever needed one.
 //
 // A slot holds what others may want of a thread at any time, also after its end: its parking token, its CPU,
-// its queue nodes. So slots are never freed, only handed on: a thread takes one at its first need and gives
+// its queue nodes, its wait record. So slots are never freed, only handed on: a thread takes one at its first need and gives
 // it back at its end. A thread's identity is its slot's number plus one; a node's code is
 // 4 * slot + depth + 1.
 //
@@ -52,7 +52,7 @@ namespace holdfast::os {
 // How many queue nodes each thread has.
 inline constexpr std::uint32_t nodes_per_thread = 4;
 
-template <class Node>
+template <class Node, class Record>
 struct thread_slot {
     // What a new owner and those who look for it need: rarely written.
     alignas(Node) std::atomic<std::uint32_t> identity{0}; // 0: nobody's, or wiped by a fork
@@ -61,12 +61,13 @@ struct thread_slot {
     // Written by those who wake this thread: a line of its own.
     alignas(Node) parker token;
     Node nodes[nodes_per_thread];
+    Record waiting;
 };
 
-template <class Node>
+template <class Node, class Record>
 class [[gnu::visibility("default")]] thread_table {
 public:
-    using slot = thread_slot<Node>;
+    using slot = thread_slot<Node, Record>;
 
     // The calling thread's slot; takes one if it has none yet. Ends the program if there is no memory for it.
     static slot& mine() {
