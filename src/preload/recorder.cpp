@@ -110,10 +110,11 @@ int open_file(trace::writer& out, const char* file, bool root, std::uint64_t byt
     return error;
 }
 
-// Writes down those since the last time.
+// Writes down those since the last time, and the CPU time.
 void count_acquisitions(control& c, std::uint64_t now) {
-    trace::u64& acquisitions = c.out.thread(self.number).acquisitions;
-    acquisitions.store(acquisitions.load(relaxed) + self.acquisitions.sampled(now), relaxed);
+    trace::thread_entry& thread = c.out.thread(self.number);
+    thread.acquisitions.store(thread.acquisitions.load(relaxed) + self.acquisitions.sampled(now), relaxed);
+    thread.cpu_ns.store(cpu_ns() - self.cpu_before, relaxed);
 }
 
 pthread_key_t thread_end_key;
@@ -303,6 +304,7 @@ bool enter() {
         prctl(PR_GET_NAME, name);
         self = {};
         self.epoch = inside;
+        self.cpu_before = cpu_ns();
         self.number = c.out.add_thread(static_cast<std::uint32_t>(syscall(SYS_gettid)), name, now_ns());
         if (has_key.load(relaxed))
             pthread_setspecific(thread_end_key, &self);

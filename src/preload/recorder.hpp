@@ -65,6 +65,7 @@ struct alignas(64) thread_state {
     std::uint32_t number = 0;                 // in the recording; 0 if there was no room
     const volatile void* last_lock = nullptr; // that it took
     lock_entry* last_entry = nullptr;         // of that one
+    std::uint64_t cpu_before = 0;             // its CPU time when it became known
     sampler acquisitions;
     watched_hold hold;
     sampler waits;

@@ -71,7 +71,9 @@ void join_classes(std::vector<lock>& locks) {
             add(locks[first], locks[i]);
             joined[i] = true;
         }
-        locks[first].name = fmt::format("{} locks {}", members.size(), locks[first].origin);
+        locks[first].name = fmt::format("{} {} {}", members.size(),
+                                        key.first == trace::lock_kind::condition ? "conditions" : "locks",
+                                        locks[first].origin);
     }
     std::size_t kept = 0;
     for (std::size_t i = 0; i < locks.size(); ++i) {

@@ -177,6 +177,7 @@ profile make_profile(trace::recording recording, bool classes) {
         p.thread_ns += t.end_ns - t.start_ns;
         p.lock_wait_ns += t.wait_ns;
         p.condition_ns += t.condition_ns;
+        p.cpu_ns += std::min(t.cpu_ns, t.end_ns - t.start_ns);
     }
     for (lock& l : all) {
         if (l.figures.kind == lock_kind::condition)

@@ -89,6 +89,7 @@ struct profile {
     std::uint64_t thread_ns = 0;                       // lifetimes of threads, summed
     std::uint64_t lock_wait_ns = 0;                    // waits for locks, of all threads
     std::uint64_t condition_ns = 0;                    // waits for conditions
+    std::uint64_t cpu_ns = 0;                          // CPU time of threads, as far as it is known
     std::vector<std::string> without_names;            // files that gave no names
     std::map<std::string, std::string> other_runtimes; // what else synchronises, each with a file that has it
 

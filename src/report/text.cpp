@@ -169,16 +169,19 @@ std::string verdict(const profile::profile& p, const diagnosis& d, bool colour) 
                                   per_cent(busiest->waits.count, busiest->acquisitions()),
                                   duration(busiest->waits.ns))));
     }
-    const std::uint64_t other = p.busy_ns() > p.lock_wait_ns ? p.busy_ns() - p.lock_wait_ns : 0;
+    const std::uint64_t known = p.lock_wait_ns + p.cpu_ns;
+    const std::uint64_t other = p.busy_ns() > known ? p.busy_ns() - known : 0;
     text += wrapped(fmt::format(
-        "Thread time {} = {} waiting for locks + {} waiting for conditions + {} other "
-        "(running, runnable, or blocked outside of locks: not told apart).",
-        duration(p.thread_ns), duration(p.lock_wait_ns), duration(p.condition_ns), duration(other)));
+        "Thread time {} = {} waiting for locks + {} waiting for conditions + {} on CPUs + {} elsewhere "
+        "(runnable, or blocked outside of locks: not told apart).",
+        duration(p.thread_ns), duration(p.lock_wait_ns), duration(p.condition_ns), duration(p.cpu_ns),
+        duration(other)));
     if (!p.other_runtimes.empty()) {
         std::string found;
         for (const auto& [runtime, file] : p.other_runtimes)
             found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", runtime, file);
-        text += wrapped(fmt::format("Not seen, but there: {}. Waits inside of those count as other.", found));
+        text +=
+            wrapped(fmt::format("Not seen, but there: {}. Waits inside of those count as elsewhere.", found));
     }
     return text;
 }
@@ -241,15 +244,16 @@ std::string thread_table(const profile::profile& p, const options& o) {
     };
     std::stable_sort(threads.begin(), threads.end(),
                      [&](const auto* a, const auto* b) { return weight(*a) > weight(*b); });
-    text_table table(
-        {"name", "thread", "lived", "acquired", "waits", "waited", "%life", "max", "conditions", "in them"},
-        "l");
+    text_table table({"name", "thread", "lived", "on CPU", "acquired", "waits", "waited", "%life", "max",
+                      "conditions", "in them"},
+                     "l");
     for (std::size_t i = 0; i < threads.size() && i < o.top; ++i) {
         const trace::thread_read& t = *threads[i];
         const std::uint64_t lived = t.end_ns - t.start_ns;
-        table.add({printable(t.name), fmt::format("{}", t.id), duration(lived), count(t.acquisitions),
-                   count(t.waits), duration(t.wait_ns), fmt::format("{:.1f}", per_cent(t.wait_ns, lived)),
-                   duration(t.longest_wait_ns), count(t.condition_waits), duration(t.condition_ns)});
+        table.add({printable(t.name), fmt::format("{}", t.id), duration(lived), duration(t.cpu_ns),
+                   count(t.acquisitions), count(t.waits), duration(t.wait_ns),
+                   fmt::format("{:.1f}", per_cent(t.wait_ns, lived)), duration(t.longest_wait_ns),
+                   count(t.condition_waits), duration(t.condition_ns)});
     }
     return table.text(o.colour, "  ", page_width) + more(threads.size(), o.top, "threads");
 }
@@ -506,7 +510,7 @@ std::string detail(const lock& l, const options& o) {
     std::string text =
         '\n' + styled(with_type(l), style::strong, o.colour) +
         fmt::format("\n    {}{} at {:#x}", name_of(f.kind),
-                    l.members > 1 ? "s, of which the one waited for longest is" : "", f.address);
+                    l.members > 1 ? " each; the one that was waited for longest is" : "", f.address);
     if (f.lives > 1)
         text += fmt::format(", initialised {} times", count(f.lives));
     text += fmt::format("\n    acquired {} times, of which {} waited ({:.1f} %)\n", count(l.acquisitions()),

@@ -157,7 +157,8 @@ struct thread_entry {
     u64 condition_waits;
     u64 condition_ns;
     u64 acquisitions; // of locks, up to the last sample
-    u64 unused[5];
+    u64 cpu_ns;       // since start_ns, up to the last sample
+    u64 unused[4];
 };
 static_assert(sizeof(thread_entry) == 128);
 

@@ -147,6 +147,7 @@ recording parse(std::span<const unsigned char> bytes) {
         to.condition_waits = t.condition_waits.load(relaxed);
         to.condition_ns = t.condition_ns.load(relaxed);
         to.acquisitions = t.acquisitions.load(relaxed);
+        to.cpu_ns = t.cpu_ns.load(relaxed);
         r.threads.push_back(std::move(to));
     });
     r.stacks.resize(1);

@@ -76,6 +76,7 @@ struct thread_read {
     std::uint64_t condition_waits = 0;
     std::uint64_t condition_ns = 0;
     std::uint64_t acquisitions = 0; // up to the last sample
+    std::uint64_t cpu_ns = 0;       // the same
 };
 
 struct module_read {
