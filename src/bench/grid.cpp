@@ -159,17 +159,19 @@ public:
     }
 
     grid_result all() {
-        std::vector<cell_group> groups;
+        std::vector<std::pair<cell_group, nanoseconds>> groups; // and their budgets
         if (s_.beside && s_.on == nullptr)
-            groups.push_back(planned(cells_beside(), beside_budget));
+            groups.emplace_back(planned(cells_beside(), beside_budget), beside_budget);
         for (std::size_t i = 0; i < s_.threads.size(); ++i) {
             const nanoseconds budget =
                 i == 0 && !groups.empty() ? whole_budget - beside_budget : whole_budget;
-            groups.push_back(planned(fitting(s_.threads[i], budget), budget));
+            groups.emplace_back(planned(fitting(s_.threads[i], budget), budget), budget);
         }
-        for (const cell_group& group : groups)
+        for (const auto& [group, budget] : groups)
             total_ += group.size();
-        for (const cell_group& group : groups) {
+        deadline_ = clock::now() + slack;
+        for (const auto& [group, budget] : groups) {
+            deadline_ += budget;
             if (!run_group(group))
                 break;
         }
