@@ -8,7 +8,8 @@
 //   bit 3         handoff   the first waiter has waited for long: nobody else gets in, but readers who are in may leave
 //   bit 4         awake     the first waiter has been woken, or spins: unlockers need not wake it
 //   bit 5         list      somebody changes the wait list
-//   bit 6         closed    the first waiter wants more than to read: new readers keep out while others are in
+//   bit 6         closed    the first waiter wants more than to read, and sleeps: new readers keep out while others are in,
+//                           since it is woken when all have gone. Not with `awake`
 //   bits 8..39    readers   who are in, or have just added themselves to find out
 //   bits 40..63   first     the code of the first waiter's node (platform.hpp, clause H); 0: nobody waits
 //
@@ -84,6 +85,8 @@ class HOLDFAST_CAPABILITY("shared_mutex") basic_shared_mutex {
     static constexpr nanoseconds forever = nanoseconds::max();
     static constexpr std::chrono::microseconds spin_on_writer{20};
     static constexpr std::chrono::microseconds spin_on_readers{10};
+    static constexpr nanoseconds spin_on_each_reader{250};
+    static constexpr std::chrono::microseconds spin_in_queue{100};
     static constexpr std::chrono::milliseconds handoff_after{4};
     static constexpr relax spinning{4};
     static constexpr std::size_t woken_at_once = 16;
@@ -303,7 +306,7 @@ private:
     [[gnu::cold, gnu::noinline]] void unlock_slow(word value) {
         word after{};
         do {
-            after = (value - writer) | (first_of(value) != 0 ? awake : 0);
+            after = first_of(value) != 0 ? roused(value - writer) : value - writer;
             // release: as in unlock.
         } while (
             !word_.compare_exchange_weak(value, after, std::memory_order_release, std::memory_order_relaxed));
@@ -341,16 +344,33 @@ private:
 
     // The caller has added itself to a word that had something in the way.
     [[gnu::cold, gnu::noinline]] void lock_shared_slow(word before) {
-        if (!open(mode::read, 0, before)) {
+        if (!joined(before)) {
             unlock_shared();
             lock_slow(mode::read, forever);
         }
     }
 
+    // Whether the caller, who has added itself to this word, is in.
+    bool joined(word before) {
+        if (!open(mode::read, 0, before))
+            return false;
+        // Nobody was in, so the first waiter is being woken. From now on it is awake, and other readers may join us.
+        if ((before & closed) != 0) {
+            word value = word_.load(std::memory_order_relaxed);
+            while ((value & closed) != 0) {
+                // relaxed: who unlocks has to see no more than the bits.
+                if (word_.compare_exchange_weak(value, roused(value), std::memory_order_relaxed,
+                                                std::memory_order_relaxed))
+                    P::unpark(P::sleeper(first_of(value)));
+            }
+        }
+        return true;
+    }
+
     // As in lock_shared, for many who do so at the same time: a compare-exchange would fail for all but one.
     bool add_reader() {
         // acquire: as in lock.
-        if (open(mode::read, 0, word_.fetch_add(reader, std::memory_order_acquire)))
+        if (joined(word_.fetch_add(reader, std::memory_order_acquire)))
             return true;
         unlock_shared();
         return false;
@@ -368,23 +388,22 @@ private:
         if (P::need_resched())
             return false;
         const auto take = [this, m] { return m == mode::read ? add_reader() : try_take(m); };
-        const auto until = P::deadline::after(std::min<nanoseconds>(time, spin_on_writer));
         // Readers get in together, and of those who are upgradable there is only one.
         if (m == mode::read || m == mode::promote)
-            return spin(m, 0, time, until, take);
+            return spin(m, 0, time, take);
         typename P::node_slot slot;
+        const auto until = P::deadline::after(std::min<nanoseconds>(time, spin_in_queue));
         if (!spinners_.lock(slot, &until))
             return false;
-        const bool has = spin(m, 0, time, until, take);
+        const bool has = spin(m, 0, time, take);
         spinners_.unlock(slot);
         return has;
     }
 
-    // Until `take` has it, or whom we wait for doesn't run, or too long. `code`: as for open.
+    // Until `take` has it, or whom we wait for doesn't run, or nothing has changed for too long. `code`: as for open.
     template <class Take>
-    bool spin(mode m, std::uint32_t code, nanoseconds time, const typename P::deadline& until, Take take) {
+    bool spin(mode m, std::uint32_t code, nanoseconds time, Take take) {
         using stop = stop_when<typename P::deadline>;
-        const auto readers_until = P::deadline::after(std::min<nanoseconds>(time, spin_on_readers));
         bool announced = false; // `pending` is ours
         for (;;) {
             const word value = word_.load(std::memory_order_relaxed);
@@ -393,31 +412,31 @@ private:
                     return true;
                 continue;
             }
-            const word alone = value & barred_by(m) & (writer | upgrader);
-            if (alone != 0) {
+            const word single = barred_by(m) & (writer | upgrader);
+            bool changed = false;
+            if ((value & single) != 0) {
                 const thread_id owner = owner_.load(std::memory_order_relaxed);
+                const auto until = P::deadline::after(std::min<nanoseconds>(time, spin_on_writer));
                 // relaxed: taking the lock acquires. Here and below.
-                const auto seen = P::await(
+                changed = static_cast<bool>(P::await(
                     std::memory_order_relaxed,
                     [=](word now, thread_id owner_now) {
-                        return open(m, code, now) || (now & alone) == 0 || owner_now != owner;
+                        return open(m, code, now) || (now & single) == 0 || owner_now != owner;
                     },
                     stop{.resched = true, .owner_off_cpu = owner, .deadline = &until}, spinning, word_,
-                    owner_);
-                if (!seen)
-                    break;
+                    owner_));
             } else {
                 if ((m == mode::write || m == mode::promote) && (value & pending) == 0)
                     announced =
                         (word_.fetch_or(pending, std::memory_order_relaxed) & pending) == 0 || announced;
-                const word comes = barred_by(m) & (writer | upgrader);
-                const auto seen = P::await(
+                const auto until = P::deadline::after(std::min<nanoseconds>(time, patience_with(value)));
+                changed = static_cast<bool>(P::await(
                     std::memory_order_relaxed,
-                    [=](word now) { return open(m, code, now) || (now & comes) != 0; },
-                    stop{.resched = true, .deadline = &readers_until}, spinning, word_);
-                if (!seen)
-                    break;
+                    [=](word now) { return open(m, code, now) || (now & single) != 0; },
+                    stop{.resched = true, .deadline = &until}, spinning, word_));
             }
+            if (!changed)
+                break;
         }
         if (announced)
             word_.fetch_and(~pending, std::memory_order_relaxed);
@@ -433,7 +452,7 @@ private:
         const auto patience = P::deadline::after(handoff_after);
         join(m, code);
         for (bool woken = false;;) {
-            if (try_take_queued(m, code))
+            if (try_take_queued(m, code, woken))
                 return true;
             if (until.expired()) {
                 give_up(code);
@@ -459,6 +478,11 @@ private:
         return true;
     }
 
+    // How long to spin on the readers in a word: each has to get at the word once more.
+    static constexpr nanoseconds patience_with(word value) {
+        return spin_on_readers + std::min<word>((value & readers) / reader, 64) * spin_on_each_reader;
+    }
+
     bool spin_as_first(mode m, std::uint32_t code, nanoseconds time) {
         word value = word_.load(std::memory_order_relaxed);
         do {
@@ -466,11 +490,10 @@ private:
                 return false;
             // relaxed: who unlocks has to see no more than the bit.
         } while ((value & awake) == 0 &&
-                 !word_.compare_exchange_weak(value, value | awake, std::memory_order_relaxed,
+                 !word_.compare_exchange_weak(value, roused(value), std::memory_order_relaxed,
                                               std::memory_order_relaxed));
         typename P::no_preempt here_to_stay;
-        return spin(m, code, time, P::deadline::after(std::min<nanoseconds>(time, spin_on_writer)),
-                    [this, m, code] { return try_take_queued(m, code); });
+        return spin(m, code, time, [this, m, code] { return try_take_queued(m, code, true); });
     }
 
     // Whether who waits may sleep: it is to be woken, then. Otherwise it should look again.
@@ -478,12 +501,12 @@ private:
         const bool impatient = patience.expired();
         word value = word_.load(std::memory_order_relaxed);
         for (;;) {
-            if (open(m, code, value))
-                return false;
             if (first_of(value) != code)
                 return true; // who makes it the first wakes it if need be
+            if (open(m, code, value))
+                return false;
             const bool asks = impatient && (value & handoff) == 0;
-            const word after = asks ? value | handoff : value & ~awake;
+            const word after = asks ? value | handoff : resting(m, value);
             // relaxed: see the invariant; nothing else is to be seen.
             if (after == value || word_.compare_exchange_weak(value, after, std::memory_order_relaxed,
                                                               std::memory_order_relaxed))
@@ -531,11 +554,11 @@ private:
             !word_.compare_exchange_weak(value, then, std::memory_order_release, std::memory_order_relaxed));
     }
 
-    // Takes the lock, and the caller off the list, if it is open to it.
-    bool try_take_queued(mode m, std::uint32_t code) {
+    // Takes the lock, and the caller off the list, if it is open to it: it is the first, or has been woken.
+    bool try_take_queued(mode m, std::uint32_t code, bool woken) {
         typename P::no_preempt while_locked;
         word value = word_.load(std::memory_order_relaxed);
-        while (open(m, code, value)) {
+        while (open(m, code, value) && (woken || first_of(value) == code)) {
             // acquire: as in lock, and in lock_list.
             if ((value & list) != 0)
                 value = until_list_is_free();
@@ -589,9 +612,9 @@ private:
         bool wakes = false;
         do {
             then = (value & kept) | heirs;
-            wakes = heirs != 0 && open(heir_wants, heir, then);
+            wakes = heirs != 0 && ((value & handoff) != 0 || open(heir_wants, heir, then));
             if (wakes)
-                then |= awake;
+                then = roused(then);
             // release: as in join.
         } while (
             !word_.compare_exchange_weak(value, then, std::memory_order_release, std::memory_order_relaxed));
@@ -599,6 +622,11 @@ private:
             P::unpark(P::sleeper(heir));
         for (std::size_t i = 0; i < count; ++i)
             P::unpark(P::sleeper(others[i]));
+    }
+    // The word with its first waiter awake, or asleep.
+    static constexpr word roused(word value) { return (value & ~closed) | awake; }
+    static constexpr word resting(mode m, word value) {
+        return (value & ~awake) | (m == mode::read ? 0 : closed);
     }
     static constexpr word as_first(std::uint32_t code, mode m) {
         return word{code} << first_shift | (m == mode::read ? 0 : closed);
