@@ -196,7 +196,7 @@ TEST(shared_mutex_sim, an_upgrade_gets_in_among_endless_readers_and_writers) {
     EXPECT_LT(wait_among(8, upgrade, write).longest, 10ms);
 }
 
-// 200 ns in and 200 ns out, all write. Sections a millisecond, and Jain's index of fairness between threads.
+// 200 ns in and 200 ns out, all write; from 17 on they are on more than one socket. Sections a millisecond, and Jain's index of fairness between threads.
 struct rate {
     double per_ms = 0;
     double jain = 0;
@@ -234,7 +234,7 @@ TEST(shared_mutex_sim, many_writers_get_as_much_done_as_few) {
         const rate now = writers(count);
         RecordProperty("writers_" + std::to_string(count), std::to_string(now.per_ms));
         most = std::max(most, now.per_ms);
-        EXPECT_GE(now.per_ms, 0.7 * most) << count;
+        EXPECT_GE(now.per_ms, 0.6 * most) << count;
         EXPECT_GE(now.jain, 0.5) << count;
     }
 }

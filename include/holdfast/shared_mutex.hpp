@@ -26,7 +26,7 @@
 //
 // Each is one read-modify-write if nobody is in the way; a reader adds itself first and looks then. Who is in the way of
 // nobody but those who sleep may get in before them. Otherwise a thread spins: on a writer for up to 20 us while it runs, on
-// readers for up to 10. Then it joins the list, and sleeps.
+// readers for 10 and a little for each of them; anew whenever the lock changes hands. Then it joins the list, and sleeps.
 //
 // The list is a ring of the threads' own nodes. All in it compete for the lock when they are awake, and take themselves off
 // when they have it or give up; nobody is ever granted a lock while it sleeps, since a lock held by a thread that has yet to
@@ -161,12 +161,7 @@ public:
         return try_until(mode::read, moment);
     }
 
-    void unlock_shared() HOLDFAST_RELEASE_SHARED() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
-        // release: pairs with the acquire of the writer that comes next.
-        const word after = word_.fetch_sub(reader, std::memory_order_release) - reader;
-        if (after >= word{1} << first_shift) [[unlikely]]
-            unlock_shared_slow(after);
-    }
+    void unlock_shared() HOLDFAST_RELEASE_SHARED() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS { leave_readers(); }
 
     // ---- Upgradable: reads beside other readers, and is the only one that may become the writer.
 
@@ -298,7 +293,14 @@ private:
             P::unpark(P::sleeper(first_of(last)));
     }
 
-    [[gnu::cold, gnu::noinline]] static void unlock_shared_slow(word last) {
+    // No reader any more, or not after all.
+    void leave_readers() {
+        // release: pairs with the acquire of the writer that comes next.
+        const word after = word_.fetch_sub(reader, std::memory_order_release) - reader;
+        if (after >= word{1} << first_shift) [[unlikely]]
+            leave_readers_slow(after);
+    }
+    [[gnu::cold, gnu::noinline]] static void leave_readers_slow(word last) {
         if ((last & (readers | writer)) == 0)
             wake_first(last);
     }
@@ -345,7 +347,7 @@ private:
     // The caller has added itself to a word that had something in the way.
     [[gnu::cold, gnu::noinline]] void lock_shared_slow(word before) {
         if (!joined(before)) {
-            unlock_shared();
+            leave_readers();
             lock_slow(mode::read, forever);
         }
     }
@@ -372,7 +374,7 @@ private:
         // acquire: as in lock.
         if (joined(word_.fetch_add(reader, std::memory_order_acquire)))
             return true;
-        unlock_shared();
+        leave_readers();
         return false;
     }
 
