@@ -27,7 +27,7 @@ std::vector<bench::contender> peers(const benchmark::State& state) {
     std::vector<bench::contender> all{
         {"std::mutex", bench::rate<bench::exclusive<std::mutex>>},
 #ifdef HOLDFAST_HAVE_ABSL
-        {"absl::Mutex", bench::rate<bench::exclusive<bench::absl_mutex>>},
+        {"absl::Mutex", bench::rate<bench::exclusive<holdfast::peers::absl_mutex>>},
 #endif
 #ifdef HOLDFAST_HAVE_TBB
         {"tbb::spin_mutex", bench::rate<bench::exclusive<tbb::spin_mutex>>},
