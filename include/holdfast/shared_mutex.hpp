@@ -4,7 +4,8 @@
 //
 //   bit 0         writer    somebody writes
 //   bit 1         upgrader  somebody reads, and alone has the right to become the writer
-//   bit 2         pending   a writer spins until the readers have gone: new readers keep out. A hint
+//   bit 2         pending   a writer spins until the readers have gone, or is the first waiter and did so in vain: new readers
+//                           keep out. A hint
 //   bit 3         handoff   the first waiter has waited for long: nobody else gets in, but readers who are in may leave
 //   bit 4         awake     the first waiter has been woken, or spins: unlockers need not wake it
 //   bit 5         list      somebody changes the wait list
@@ -93,6 +94,8 @@ class HOLDFAST_CAPABILITY("shared_mutex") basic_shared_mutex {
 
     // What a thread wants. Kept in its node's `granted` while it waits; 0 there: no node of this process.
     enum class mode : std::uint32_t { read = 1, upgrade, write, promote /* from upgradable to writing */ };
+    // Beside it: by those who get in from the list, called to come in, too. A wake-up alone says nothing: it may be an old one.
+    static constexpr std::uint32_t called = 8;
 
 public:
     constexpr basic_shared_mutex() = default;
@@ -440,7 +443,8 @@ private:
             if (!changed)
                 break;
         }
-        if (announced)
+        // The first waiter, woken in vain, keeps new readers out while it sleeps: each time they would be in its way again.
+        if (announced && code == 0)
             word_.fetch_and(~pending, std::memory_order_relaxed);
         return false;
     }
@@ -454,7 +458,7 @@ private:
         const auto patience = P::deadline::after(handoff_after);
         join(m, code);
         for (bool woken = false;;) {
-            if (try_take_queued(m, code, woken))
+            if (try_take_queued(m, code))
                 return true;
             if (until.expired()) {
                 give_up(code);
@@ -495,7 +499,7 @@ private:
                  !word_.compare_exchange_weak(value, roused(value), std::memory_order_relaxed,
                                               std::memory_order_relaxed));
         typename P::no_preempt here_to_stay;
-        return spin(m, code, time, [this, m, code] { return try_take_queued(m, code, true); });
+        return spin(m, code, time, [this, m, code] { return try_take_queued(m, code); });
     }
 
     // Whether who waits may sleep: it is to be woken, then. Otherwise it should look again.
@@ -556,11 +560,11 @@ private:
             !word_.compare_exchange_weak(value, then, std::memory_order_release, std::memory_order_relaxed));
     }
 
-    // Takes the lock, and the caller off the list, if it is open to it: it is the first, or has been woken.
-    bool try_take_queued(mode m, std::uint32_t code, bool woken) {
+    // Takes the lock, and the caller off the list, if it is open to it: it is the first, or was called.
+    bool try_take_queued(mode m, std::uint32_t code) {
         typename P::no_preempt while_locked;
         word value = word_.load(std::memory_order_relaxed);
-        while (open(m, code, value) && (woken || first_of(value) == code)) {
+        while (open(m, code, value) && (first_of(value) == code || was_called(code))) {
             // acquire: as in lock, and in lock_list.
             if ((value & list) != 0)
                 value = until_list_is_free();
@@ -603,12 +607,15 @@ private:
                 for (std::uint32_t at = P::node(heir).next.load(std::memory_order_relaxed);
                      at != heir && count < others.size();
                      at = P::node(at).next.load(std::memory_order_relaxed)) {
-                    if (wants(at) == mode::read)
+                    if (wants(at) == mode::read) {
+                        P::node(at).granted.store(static_cast<std::uint32_t>(mode::read) | called,
+                                                  std::memory_order_relaxed);
                         others[count++] = at;
+                    }
                 }
             }
         }
-        const word kept = ~(list | (was_first ? first | closed | awake | handoff : 0));
+        const word kept = ~(list | (was_first ? first | closed | awake | handoff | pending : 0));
         const word heirs = was_first && heir != 0 ? as_first(heir, heir_wants) : 0;
         word then{};
         bool wakes = false;
@@ -633,8 +640,11 @@ private:
     static constexpr word as_first(std::uint32_t code, mode m) {
         return word{code} << first_shift | (m == mode::read ? 0 : closed);
     }
+    static bool was_called(std::uint32_t code) {
+        return (P::node(code).granted.load(std::memory_order_relaxed) & called) != 0;
+    }
     static mode wants(std::uint32_t code) {
-        return static_cast<mode>(P::node(code).granted.load(std::memory_order_relaxed));
+        return static_cast<mode>(P::node(code).granted.load(std::memory_order_relaxed) & ~called);
     }
 
     typename P::template atomic<word> word_{0};

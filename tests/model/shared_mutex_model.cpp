@@ -359,6 +359,8 @@ int main(int argc, char** argv) {
     const std::string hint = "a hint: it decides who spins, and for how long";
     test.survives("set_owner store(relaxed): write dropped", hint);
     test.survives("spin fetch_or(relaxed): write dropped", hint);
+    test.survives("spin fetch_and(relaxed): write dropped",
+                  "a hint: who writes next clears it, and who leaves the list as the first");
     test.survives("spin_as_first compare_exchange_weak(relaxed): write dropped",
                   "the first is woken once more while it is awake");
     return test.run(argc, argv);
