@@ -7,24 +7,18 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include <holdfast/condition_variable.hpp>
 #include <holdfast/kernel_mutex.hpp>
 #include <holdfast/mcs_lock.hpp>
+#include <holdfast/mutex.hpp>
 #include <holdfast/qrwlock.hpp>
 #include <holdfast/qspinlock.hpp>
 #include <holdfast/rwlock.hpp>
 #include <holdfast/rwsem.hpp>
 #include <holdfast/rwsem_xadd.hpp>
+#include <holdfast/shared_mutex.hpp>
 #include <holdfast/tas_lock.hpp>
 #include <holdfast/ticket_lock.hpp>
-
-// Rows appear with the headers.
-#if __has_include(<holdfast/shared_mutex.hpp>)
-#include <holdfast/shared_mutex.hpp>
-#endif
-#if __has_include(<holdfast/condition_variable.hpp>)
-#include <holdfast/condition_variable.hpp>
-#include <holdfast/mutex.hpp>
-#endif
 
 #include "peers/standard.hpp"
 
@@ -62,32 +56,28 @@ using default_kernel_mutex = kernel_mutex<P>;
 
 std::vector<bench_lock> make_locks() {
     using enum waiting;
-    std::vector<bench_lock> locks {
-#if __has_include(<holdfast/shared_mutex.hpp>)
+    std::vector<bench_lock> locks{
         lock_of_ours<basic_shared_mutex>("holdfast::shared_mutex", parks, asked::quick),
-#endif
-#if __has_include(<holdfast/condition_variable.hpp>)
-            lock_of_ours<basic_mutex, peers::with_conditions<mutex, condition_variable>>("holdfast::mutex",
-                                                                                         parks, asked::quick),
-#endif
-            lock_of_ours<default_rwsem>("holdfast::rwsem", parks, asked::quick),
-            lock_of_ours<rwsem_5_3>("holdfast::rwsem.linux_5_3", parks, asked::by_name),
-            lock_of_ours<rwsem_3_16>("holdfast::rwsem.linux_3_16", parks, asked::by_name),
-            lock_of_ours<rwsem_3_15>("holdfast::rwsem.linux_3_15", parks, asked::by_name),
-            lock_of_ours<default_qrwlock>("holdfast::qrwlock", spins, asked::full),
-            lock_of_ours<rwlock>("holdfast::rwlock", spins, asked::full),
-            lock_of_ours<default_kernel_mutex>("holdfast::kernel_mutex", parks, asked::full),
-            lock_of_ours<qspinlock>("holdfast::qspinlock", spins, asked::by_name),
-            lock_of_ours<mcs_lock>("holdfast::mcs_lock", spins, asked::by_name),
-            lock_of_ours<ticket_lock>("holdfast::ticket_lock", spins, asked::by_name),
-            lock_of_ours<tas_lock>("holdfast::tas_lock", spins, asked::by_name),
-            native_lock<std::shared_mutex,
-                        peers::with_conditions<std::shared_mutex, std::condition_variable_any>>(
-                "std::shared_mutex", parks, asked::quick),
-            native_lock<std::mutex, peers::with_conditions<std::mutex, std::condition_variable>>(
-                "std::mutex", parks, asked::quick),
-            native_lock<peers::pthread_prefer_writer>("pthread_rwlock.prefer_writer", parks, asked::full),
-            native_lock<bare_atomics>("bare atomics", spins, asked::uncontended_only),
+        lock_of_ours<basic_mutex, peers::with_conditions<mutex, condition_variable>>("holdfast::mutex", parks,
+                                                                                     asked::quick),
+        lock_of_ours<default_rwsem>("holdfast::rwsem", parks, asked::quick),
+        lock_of_ours<rwsem_5_3>("holdfast::rwsem.linux_5_3", parks, asked::by_name),
+        lock_of_ours<rwsem_3_16>("holdfast::rwsem.linux_3_16", parks, asked::by_name),
+        lock_of_ours<rwsem_3_15>("holdfast::rwsem.linux_3_15", parks, asked::by_name),
+        lock_of_ours<default_qrwlock>("holdfast::qrwlock", spins, asked::full),
+        lock_of_ours<rwlock>("holdfast::rwlock", spins, asked::full),
+        lock_of_ours<default_kernel_mutex>("holdfast::kernel_mutex", parks, asked::full),
+        lock_of_ours<qspinlock>("holdfast::qspinlock", spins, asked::by_name),
+        lock_of_ours<mcs_lock>("holdfast::mcs_lock", spins, asked::by_name),
+        lock_of_ours<ticket_lock>("holdfast::ticket_lock", spins, asked::by_name),
+        lock_of_ours<tas_lock>("holdfast::tas_lock", spins, asked::by_name),
+        native_lock<std::shared_mutex,
+                    peers::with_conditions<std::shared_mutex, std::condition_variable_any>>(
+            "std::shared_mutex", parks, asked::quick),
+        native_lock<std::mutex, peers::with_conditions<std::mutex, std::condition_variable>>(
+            "std::mutex", parks, asked::quick),
+        native_lock<peers::pthread_prefer_writer>("pthread_rwlock.prefer_writer", parks, asked::full),
+        native_lock<bare_atomics>("bare atomics", spins, asked::uncontended_only),
     };
     for (bench_lock& peer : peer_locks())
         locks.push_back(std::move(peer));
