@@ -474,7 +474,7 @@ TEST_F(record, what_can_not_be_recorded_is_said_in_one_line) {
                     {"record --start-on-signal NONE -- /bin/true", "NONE is no signal"},
                     {"record --stop mine", "mine: not a recording"},
                     {"record --start ./none", "./none: No such file or directory"},
-                    {"record -o mine -- /bin/true", "mine: too short for a recording"},
+                    {"record -o mine -- /bin/true", "mine: is there, and not a recording"},
                     {"record -o /nowhere/x -- /bin/true", "/nowhere/x"},
                     {"record", "CMD is required"},
                     {"report ./none", "./none: No such file or directory"},
@@ -486,6 +486,14 @@ TEST_F(record, what_can_not_be_recorded_is_said_in_one_line) {
         EXPECT_NE(result.error.find(error), std::string::npos) << result.error;
         EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
     }
+}
+
+TEST_F(record, a_recording_of_another_version_makes_room) {
+    std::ofstream former(folder_ / "former", std::ios::binary);
+    former.write(reinterpret_cast<const char*>(&holdfast::trace::magic), sizeof holdfast::trace::magic);
+    former.close();
+    ASSERT_EQ(holdfast_run("record -o former -- /bin/true").status, 0);
+    EXPECT_EQ(holdfast_run("report former").status, 0);
 }
 
 TEST_F(record, other_processes_have_recordings_of_their_own_unless_told_not_to) {

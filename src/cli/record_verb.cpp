@@ -319,7 +319,10 @@ int record(const options& given) {
     std::error_code ignored;
     // A former recording makes room; anything else is somebody's.
     if (fs::exists(o.file, ignored)) {
-        trace::read(o.file);
+        if (!fs::is_regular_file(o.file, ignored) || !trace::is_recording(o.file))
+            throw usage_error(
+                fmt::format("{}: is there, and not a recording of holdfast record; name another file with -o",
+                            printable(o.file)));
         fs::remove(o.file);
     }
     const std::vector<fs::path> before = recordings(o.file, {});

@@ -195,6 +195,13 @@ recording parse(std::span<const unsigned char> bytes) {
     return r;
 }
 
+bool is_recording(const std::filesystem::path& file) {
+    std::uint64_t begin = 0;
+    std::ifstream stream(file, std::ios::binary);
+    stream.read(reinterpret_cast<char*>(&begin), sizeof begin);
+    return stream.good() && begin == magic;
+}
+
 recording read(const std::filesystem::path& file) {
     try {
         struct stat info {};

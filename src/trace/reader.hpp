@@ -119,6 +119,9 @@ struct recording {
 // The recording in these bytes. Throws std::runtime_error if they don't begin like one, saying how.
 recording parse(std::span<const unsigned char> bytes);
 
+// Whether a file begins like a recording, of whatever version.
+bool is_recording(const std::filesystem::path& file);
+
 // The recording in a file. Throws std::runtime_error, with the file's name.
 recording read(const std::filesystem::path& file);
 
