@@ -104,6 +104,7 @@ std::vector<bench::bench_lock> locks_of(const options& o) {
 
 std::vector<nanoseconds> as_times(const std::vector<std::int64_t>& ns) {
     std::vector<nanoseconds> times;
+    times.reserve(ns.size());
     for (const std::int64_t t : ns)
         times.emplace_back(t);
     return times;
