@@ -221,8 +221,9 @@ bool usable(Mutex& lock) {
     bool refused = true;
     int sections = 1;
 #if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HOLDFAST_TEST_THREADS_AFTER_FORK 0 // ThreadSanitizer refuses
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+// ThreadSanitizer refuses, and AddressSanitizer's allocator may have been locked when the process was forked.
+#define HOLDFAST_TEST_THREADS_AFTER_FORK 0
 #endif
 #endif
 #if !defined(HOLDFAST_TEST_THREADS_AFTER_FORK)
