@@ -290,14 +290,17 @@ private:
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         auto* state = static_cast<shared_state*>(there);
         if (memory == there) {
-            // release: pairs with the kernel's look in is_stamped.
+            // release: pairs with the kernel's look in is_stamped, and the acquire below.
             state->stamp.store(our_stamp, std::memory_order_release);
         } else {
             if (memory != MAP_FAILED) // by a kernel that takes the address for a wish
                 munmap(memory, sizeof(shared_state));
             while (is_stamped(there, 0)) // another copy is about to
                 sched_yield();
-            if (!is_stamped(there, our_stamp))
+            if (is_stamped(there, our_stamp))
+                // acquire: pairs with the release above, of whichever copy: what the kernel saw orders nothing here.
+                static_cast<void>(state->stamp.load(std::memory_order_acquire));
+            else
                 state = &alone;
         }
         found.store(state, std::memory_order_release);
