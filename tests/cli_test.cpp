@@ -1,9 +1,5 @@
 // The program as a user meets it: exit statuses, one line for each mistake, no output where there is an
 // error, and JSON that is there as a whole or not at all.
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -15,45 +11,27 @@
 
 #include "sim/data_files.hpp"
 
+#include "run_program.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct outcome {
-    int status = -1;
-    std::string out;
-    std::string error;
-};
+using holdfast::test::outcome;
 
-class cli : public testing::Test {
+class cli : public holdfast::test::in_a_folder {
 protected:
     void SetUp() override {
-        program_ = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "holdfast";
-        ASSERT_TRUE(fs::exists(program_)) << program_ << " is not built: build the target `program`";
-        std::string pattern = (fs::temp_directory_path() / "holdfast-cli-XXXXXX").string();
-        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-        folder_ = pattern;
+        in_a_folder::SetUp();
+        program_ = build_ / "holdfast";
     }
-    void TearDown() override { fs::remove_all(folder_); }
 
     outcome run(const std::string& arguments, const std::string& environment = "") {
-        const std::string errors = (folder_ / "stderr").string();
-        const std::string command = fmt::format("cd {} && {} {} {} 2>{}", folder_.string(), environment,
-                                                program_.string(), arguments, errors);
-        outcome result;
-        std::FILE* const pipe = popen(command.c_str(), "r");
-        std::array<char, 4096> buffer{};
-        while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
-            result.out.append(buffer.data(), n);
-        const int status = pclose(pipe);
-        result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        result.error = holdfast::read_text(errors);
-        return result;
+        return in_a_folder::run(fmt::format("{} {} {}", environment, program_.string(), arguments));
     }
 
-    fs::path program_;
-    fs::path folder_;
+    std::filesystem::path program_;
 };
 
 // One seed of the smallest experiment.

@@ -27,47 +27,17 @@
 #include "trace/format.hpp"
 #include "trace/reader.hpp"
 
+#include "run_program.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct outcome {
-    int status = -1;
-    std::string out;
-    std::string error;
-};
+using holdfast::test::outcome;
 
-class record : public testing::Test {
+class record : public holdfast::test::in_a_folder {
 protected:
-    void SetUp() override {
-        build_ = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-        ASSERT_TRUE(fs::exists(build_ / "holdfast")) << "build the target `program`";
-        std::string pattern = (fs::temp_directory_path() / "holdfast-record-XXXXXX").string();
-        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-        folder_ = pattern;
-    }
-    void TearDown() override { fs::remove_all(folder_); }
-
-    outcome run(const std::string& command) {
-        const std::string errors = (folder_ / "stderr").string();
-        std::FILE* const pipe =
-            popen(fmt::format("cd {} && ({}) 2>{}", folder_.string(), command, errors).c_str(), "r");
-        outcome result;
-        std::array<char, 4096> buffer{};
-        while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
-            result.out.append(buffer.data(), n);
-        const int status = pclose(pipe);
-        result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        result.error = holdfast::read_text(errors);
-        return result;
-    }
-    outcome holdfast_run(const std::string& arguments) {
-        return run(fmt::format("{} {}", (build_ / "holdfast").string(), arguments));
-    }
-    [[nodiscard]] std::string program(const char* name) const {
-        return (build_ / "tests/preload" / name).string();
-    }
     [[nodiscard]] std::size_t files_like(const std::string& prefix) const {
         std::size_t n = 0;
         for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
@@ -79,9 +49,6 @@ protected:
         EXPECT_EQ(result.status, 0) << result.error;
         return json::parse(result.out);
     }
-
-    fs::path build_;
-    fs::path folder_;
 };
 
 TEST_F(record, a_program_behaves_as_without) {
@@ -91,9 +58,7 @@ TEST_F(record, a_program_behaves_as_without) {
         const outcome without = run(fmt::format("{} {}", program("behaviour"), scene));
         ASSERT_FALSE(without.out.empty());
         // The environment alone, as `record` would set it.
-        const outcome with = run(fmt::format("LD_PRELOAD={} HOLDFAST_RECORD_FILE={} {} {}",
-                                             (build_ / "libholdfast_record.so").string(),
-                                             (folder_ / scene).string(), program("behaviour"), scene));
+        const outcome with = run(fmt::format("{} {} {}", recorded_to(scene), program("behaviour"), scene));
         EXPECT_EQ(with.status, without.status);
         EXPECT_EQ(with.out, without.out);
         EXPECT_EQ(with.error, without.error);
