@@ -1,4 +1,5 @@
 // The mutexes on the real machine: what the standard promises, deadlines, hand-off, fork, and what the checked ones say.
+#include "in_a_child.hpp"
 #include "lockable.hpp"
 
 #include <atomic>
@@ -8,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <holdfast/checked.hpp>
@@ -200,19 +200,6 @@ TEST(mutex_test, leaves_errno_alone) {
 }
 
 // ---- Fork
-
-// Whether check() holds in a forked child.
-template <class Check>
-bool in_a_child(Check check) {
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20); // a hang is a failure
-        _exit(check() ? 0 : 1);
-    }
-    int status = 1;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 // In the child: the mutex can be had, tried for and waited for.
 template <class Mutex>

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include "in_a_child.hpp"
 
 namespace holdfast {
 namespace {
@@ -81,17 +81,6 @@ TEST(native_identity, lasts_until_after_the_destructors_of_thread_locals) {
     pthread_key_delete(key);
     EXPECT_EQ(in_thread_local, while_running);
     EXPECT_EQ(in_key, while_running);
-}
-
-// Runs `check` in a child process; true if it gave true there.
-template <class Check>
-bool in_a_child(Check check) {
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(check() ? 0 : 1);
-    int status = 1;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 TEST(native_identity, is_another_after_fork) {

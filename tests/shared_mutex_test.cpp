@@ -1,5 +1,6 @@
 // shared_mutex on the real machine: what the standard and Boost promise of it, and what else a process has: time-outs, fork,
 // libraries, schedulers, threads without rseq. All wait for states, none for a time.
+#include "in_a_child.hpp"
 #include "lockable.hpp"
 #include "rw_lockable.hpp"
 
@@ -18,7 +19,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <holdfast/shared_mutex.hpp>
@@ -289,16 +289,6 @@ TEST(shared_mutex_upgrade, passes_to_the_next) {
 #define HOLDFAST_TEST_THREADS_AFTER_FORK 0 // ThreadSanitizer refuses
 #endif
 #endif
-
-template <class Check>
-bool in_a_child(Check check) {
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(check() ? 0 : 1);
-    int status = 1;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 // Two threads write, in turn asleep: one of them has to wait.
 bool two_threads_use(shared_mutex& lock) {
