@@ -60,6 +60,7 @@
 #include <holdfast/osq.hpp>
 #include <holdfast/platform.hpp>
 #include <holdfast/thread_annotations.hpp>
+#include <holdfast/timed_wait.hpp>
 
 namespace holdfast {
 
@@ -320,31 +321,14 @@ private:
 
     // ---- Waiting.
 
-    // At most 292 years, and at least none.
-    template <class Rep, class Period>
-    static nanoseconds bounded(const std::chrono::duration<Rep, Period>& time) {
-        using seconds = std::chrono::duration<double>;
-        if (time <= time.zero())
-            return nanoseconds::zero();
-        if (seconds(time) >= seconds(nanoseconds::max()))
-            return nanoseconds::max();
-        return std::chrono::ceil<nanoseconds>(time);
-    }
-
     template <class Rep, class Period>
     bool try_for(mode m, const std::chrono::duration<Rep, Period>& time) {
-        return try_take(m) || (time > time.zero() && lock_slow(m, bounded(time)));
+        return try_take(m) || (time > time.zero() && lock_slow(m, to_wait(time)));
     }
 
     template <class Clock, class Duration>
     bool try_until(mode m, const std::chrono::time_point<Clock, Duration>& moment) {
-        for (;;) {
-            const auto now = Clock::now();
-            if (moment <= now)
-                return try_take(m);
-            if (try_for(m, moment - now))
-                return true;
-        }
+        return wait_until(moment, [this, m](nanoseconds wait) { return try_for(m, wait); });
     }
 
     // The caller has added itself to a word that had something in the way.
