@@ -6,21 +6,11 @@
 #include <holdfast/mutex.hpp>
 #include <holdfast/recursive_mutex.hpp>
 
+#include "peers/bare_atomics.hpp"
+
 namespace {
 
 using namespace holdfast;
-
-class bare {
-public:
-    void lock() {
-        std::uint32_t free = 0;
-        word_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed);
-    }
-    void unlock() { word_.exchange(0, std::memory_order_release); }
-
-private:
-    std::atomic<std::uint32_t> word_{0};
-};
 
 // Not those that only spin: with more threads than CPUs they don't end.
 std::vector<bench::contender> peers(const benchmark::State& state) {
@@ -34,7 +24,7 @@ std::vector<bench::contender> peers(const benchmark::State& state) {
 #endif
     };
     if (state.range(0) == 1)
-        all.push_back({"bare", bench::rate<bench::exclusive<bare>>});
+        all.push_back({"bare", bench::rate<bench::exclusive<holdfast::peers::bare_atomics>>});
     return all;
 }
 

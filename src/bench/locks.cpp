@@ -20,26 +20,12 @@
 #include <holdfast/tas_lock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
+#include "peers/bare_atomics.hpp"
 #include "peers/standard.hpp"
 
 namespace holdfast::bench {
 
 namespace {
-
-// A compare-exchange and an exchange, or two additions: what no lock is faster than when nobody else wants it.
-class bare_atomics {
-public:
-    void lock() {
-        std::uint32_t expected = 0;
-        word_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
-    }
-    void unlock() { word_.exchange(0, std::memory_order_release); }
-    void lock_shared() { word_.fetch_add(1, std::memory_order_acquire); }
-    void unlock_shared() { word_.fetch_sub(1, std::memory_order_release); }
-
-private:
-    std::atomic<std::uint32_t> word_{0};
-};
 
 template <class P>
 using default_qrwlock = qrwlock<P>;
@@ -77,7 +63,7 @@ std::vector<bench_lock> make_locks() {
         native_lock<std::mutex, peers::with_conditions<std::mutex, std::condition_variable>>(
             "std::mutex", parks, asked::quick),
         native_lock<peers::pthread_prefer_writer>("pthread_rwlock.prefer_writer", parks, asked::full),
-        native_lock<bare_atomics>("bare atomics", spins, asked::uncontended_only),
+        native_lock<peers::bare_atomics>("bare atomics", spins, asked::uncontended_only),
     };
     for (bench_lock& peer : peer_locks())
         locks.push_back(std::move(peer));
