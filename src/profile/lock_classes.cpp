@@ -15,19 +15,13 @@ namespace {
 
 void add(trace::waits_read& to, const trace::waits_read& from) {
     to.waits += from.waits;
-    to.ns += from.ns;
-    to.longest_ns = std::max(to.longest_ns, from.longest_ns);
     to.failed += from.failed;
-    for (std::size_t b = 0; b < to.histogram.size(); ++b)
-        to.histogram[b] += from.histogram[b];
+    add_times(to, from);
 }
 
 void add(trace::holds_read& to, const trace::holds_read& from) {
     to.holds += from.holds;
-    to.ns += from.ns;
-    to.longest_ns = std::max(to.longest_ns, from.longest_ns);
-    for (std::size_t b = 0; b < to.histogram.size(); ++b)
-        to.histogram[b] += from.histogram[b];
+    add_times(to, from);
 }
 
 void add(lock& to, lock& from) {

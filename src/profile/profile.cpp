@@ -16,10 +16,6 @@ using trace::lock_kind;
 using trace::lock_read;
 using trace::site_role;
 
-distribution distribution_of(const trace::waits_read& from) {
-    return {from.waits, from.ns, from.longest_ns, from.histogram};
-}
-
 void append(call_stack& to, symbols& names, std::uint64_t frame, std::uint32_t generation) {
     for (const place& p : names.callers(frame, generation))
         to.push_back(&p);
@@ -67,12 +63,13 @@ void sort(std::vector<lock>& locks) {
 
 } // namespace
 
+distribution distribution_of(const trace::waits_read& from) {
+    return {from.waits, from.ns, from.longest_ns, from.histogram};
+}
+
 distribution& distribution::operator+=(const distribution& other) {
     count += other.count;
-    ns += other.ns;
-    longest_ns = std::max(longest_ns, other.longest_ns);
-    for (std::size_t b = 0; b < histogram.size(); ++b)
-        histogram[b] += other.histogram[b];
+    add_times(*this, other);
     return *this;
 }
 

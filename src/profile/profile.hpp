@@ -1,6 +1,7 @@
 // From a recording to what a person asks: which lock, how long was waited for it, where, and for whom.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -35,6 +36,15 @@ struct site {
         return role == trace::site_role::wait || role == trace::site_role::read_wait;
     }
 };
+
+// Adds what waits and holds have in common, but for their numbers, which have different names.
+template <class Times>
+void add_times(Times& to, const Times& from) {
+    to.ns += from.ns;
+    to.longest_ns = std::max(to.longest_ns, from.longest_ns);
+    for (std::size_t b = 0; b < to.histogram.size(); ++b)
+        to.histogram[b] += from.histogram[b];
+}
 
 // Waits in a distribution of power-of-two buckets.
 struct distribution {
@@ -77,6 +87,8 @@ struct wait_sums {
     std::uint64_t holder_ns = 0; // of waits of which it is known how the holder took the lock
 };
 wait_sums sums_of(const lock& l);
+
+distribution distribution_of(const trace::waits_read& from);
 
 struct profile {
     trace::recording recording;

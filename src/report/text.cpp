@@ -372,8 +372,7 @@ std::string conditions(const profile::profile& p, const options& o) {
     for (const lock* c : all) {
         if (c->figures.acquisitions + c->waits.count == 0 || ++used > most)
             continue;
-        profile::distribution woken{c->figures.woken.waits, c->figures.woken.ns, c->figures.woken.longest_ns,
-                                    c->figures.woken.histogram};
+        const profile::distribution woken = profile::distribution_of(c->figures.woken);
         table.add({c->name, count(c->figures.acquisitions), count(c->waits.count), duration(c->waits.ns),
                    count(c->figures.alone.failed), woken.count > 0 ? duration(woken.quantile_ns(0.5)) : "",
                    woken.count > 0 ? duration(woken.quantile_ns(0.99)) : "",
