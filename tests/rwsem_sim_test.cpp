@@ -13,18 +13,6 @@
 namespace holdfast::sim {
 namespace {
 
-machine busy_machine(std::int64_t cpus) {
-    machine m = memory_machine(1, cpus);
-    m.pause = 10 * ns;
-    m.slice = 4 * ms;
-    m.wakeup_granularity = 1 * ms;
-    m.context_switch = 1'500 * ns;
-    m.wakeup_latency = 2 * us;
-    m.wake_cost = 1 * us;
-    m.balance_interval = 4 * ms;
-    return m;
-}
-
 struct mix {
     std::int64_t cpus;
     int threads;
@@ -38,7 +26,7 @@ template <class Lock>
 std::uint64_t rounds(const mix& how) {
     std::uint64_t done = 0;
     bool bad = false;
-    const machine m = busy_machine(how.cpus);
+    const machine m = scheduling_machine(1, how.cpus);
     run({&m, how.seed, 60'000 * ms}, [&] {
         auto& lock = W::make<Lock>();
         auto& sum = W::make<P::var<std::int64_t>>(std::int64_t{0});
@@ -134,7 +122,7 @@ constexpr std::chrono::nanoseconds enough = 50ms;
 template <rwsem_rules Rules>
 std::chrono::nanoseconds wait_among_readers() {
     std::chrono::nanoseconds waited = enough;
-    const machine m = busy_machine(8);
+    const machine m = scheduling_machine(1, 8);
     run({&m, 1, 0}, [&] {
         auto& lock = W::make<rwsem<P, Rules>>();
         auto& readers_go = W::make<P::atomic<int>>(0);
@@ -190,7 +178,7 @@ TEST(rwsem_history, readers_may_never_end) {
 template <rwsem_rules Rules>
 std::chrono::nanoseconds free_after_hand_off() {
     std::chrono::nanoseconds unlocked{}, taken = 1s;
-    const machine m = busy_machine(4);
+    const machine m = scheduling_machine(1, 4);
     run({&m, 1, 0}, [&] {
         auto& lock = W::make<rwsem<P, Rules>>();
         auto& token = W::make<cancel_token<P>>();

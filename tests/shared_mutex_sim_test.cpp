@@ -13,18 +13,6 @@ namespace {
 
 using lock = basic_shared_mutex<P>;
 
-machine busy_machine(std::int64_t sockets, std::int64_t cpus) {
-    machine m = memory_machine(sockets, cpus);
-    m.pause = 10 * ns;
-    m.slice = 4 * ms;
-    m.wakeup_granularity = 1 * ms;
-    m.context_switch = 1'500 * ns;
-    m.wakeup_latency = 2 * us;
-    m.wake_cost = 1 * us;
-    m.balance_interval = 4 * ms;
-    return m;
-}
-
 void hold(std::chrono::nanoseconds time) {
     W::compute(time, cpu_mode::user);
 }
@@ -33,7 +21,7 @@ void hold(std::chrono::nanoseconds time) {
 std::uint64_t rounds(std::int64_t cpus, int thread_count, std::uint64_t seed) {
     std::uint64_t done = 0;
     bool bad = false;
-    const machine m = busy_machine(1, cpus);
+    const machine m = scheduling_machine(1, cpus);
     run({&m, seed, 60'000 * ms}, [&] {
         auto& mutex = W::make<lock>();
         int readers = 0;
@@ -131,7 +119,7 @@ struct waits {
 template <class Take, class Crowd>
 waits wait_among(std::int64_t cpus, const Take& take, const Crowd& crowd) {
     std::vector<std::chrono::nanoseconds> waited;
-    const machine m = busy_machine(1, cpus);
+    const machine m = scheduling_machine(1, cpus);
     run({&m, 1, 0}, [&] {
         auto& mutex = W::make<lock>();
         bool done = false;
@@ -203,7 +191,7 @@ struct rate {
 };
 rate writers(std::int64_t count) {
     std::vector<double> each(static_cast<std::size_t>(count));
-    const machine m = busy_machine(4, 16);
+    const machine m = scheduling_machine(4, 16);
     run({&m, 1, 0}, [&] {
         auto& mutex = W::make<lock>();
         std::vector<placed> bodies;

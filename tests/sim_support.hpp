@@ -54,6 +54,19 @@ inline machine memory_machine(std::int64_t sockets, std::int64_t cores_per_socke
     return m;
 }
 
+// The same with a scheduler as Linux has it.
+inline machine scheduling_machine(std::int64_t sockets, std::int64_t cpus_per_socket) {
+    machine m = memory_machine(sockets, cpus_per_socket);
+    m.pause = 10 * ns;
+    m.slice = 4 * ms;
+    m.wakeup_granularity = 1 * ms;
+    m.context_switch = 1'500 * ns;
+    m.wakeup_latency = 2 * us;
+    m.wake_cost = 1 * us;
+    m.balance_interval = 4 * ms;
+    return m;
+}
+
 // Runs `main` on CPU 0.
 inline report run_on_first(const machine& m, const std::function<void()>& main, std::uint64_t seed = 1) {
     return run({&m, seed, 0}, [&main] {
