@@ -385,6 +385,7 @@ struct identities {
                                    .value();
         found.expect(index, them != me);
         found.expect(index, P::self() == me);
+        found.expect(index, P::cpus() >= 1 && P::cpus() == P::cpus());
     }
     [[nodiscard]] bool ok() const { return found.ok(); }
 };

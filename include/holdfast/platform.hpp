@@ -17,14 +17,15 @@
 //     values of the words loaded with `order`, or once one of the conditions of `stop` holds; which of the two, and the
 //     values seen last, are in the result. The predicate has no side effects and is called any number of times, by any
 //     thread. Between two looks the waiter relaxes `relax.pauses` times. Native gives the CPU away after a bounded
-//     while; sim puts the waiting CPU to sleep on the cache lines; the model blocks the thread until a new store, and
+//     while, having looked at `stop`; sim puts the waiting CPU to sleep on the cache lines; the model blocks the thread until a new store, and
 //     takes each condition of `stop` as a choice that it may make a bounded number of times.
 //     `P::await(order, predicate, words...)` is the same with no other condition and one pause.
 //     A change that is undone before the waiter looks may be missed: wait for states that stay, or for tickets.
 //  D  pause(): what a spinning thread does with a moment in which it has nothing to do.
 //  E  Who and where. self() is the calling thread, never `nobody`; two threads alive at the same time differ. cpu() is the
 //     CPU that it ran on a moment ago. on_cpu(t) may be true of a thread that does not run, and is false only
-//     if t did not run at some moment during the call. A thread's identity outlives it: to ask about a thread that is
+//     if t did not run at some moment during the call. cpus() is how many the program may use, 1 or more; it stays what
+//     it was when it was first asked. A thread's identity outlives it: to ask about a thread that is
 //     gone, or whose identity has gone to another, is harmless. After fork the child's only thread has an identity anew.
 //  F  Preemption. Between preempt_disable() and preempt_enable() (they nest) a thread is not put off its CPU, on machines
 //     that can promise this; native can't and does nothing. `no_preempt` is the pair as an object, for optimistic spinning.
@@ -199,6 +200,7 @@ concept platform = requires(typename P::template atomic<std::uint32_t>& word,
     { P::self() } -> std::same_as<thread_id>;
     { P::cpu() } -> std::same_as<std::uint32_t>;
     { P::on_cpu(thread) } -> std::same_as<bool>;
+    { P::cpus() } -> std::same_as<std::uint32_t>;
     P::preempt_disable();
     P::preempt_enable();
     typename P::no_preempt;

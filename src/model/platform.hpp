@@ -182,6 +182,7 @@ struct platform {
     static void pause(place at = place::here()) { explorer::step(at); }
     static thread_id self() { return explorer::self() + 1; }
     static std::uint32_t cpu() { return explorer::self(); }
+    static std::uint32_t cpus() { return 2; }
     static bool on_cpu(thread_id) { return !explorer::chance(&chances::off_cpu); }
     static void preempt_disable() {}
     static void preempt_enable() {}

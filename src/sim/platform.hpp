@@ -171,6 +171,7 @@ public:
     static void pause() { e().pause(1); }
     static thread_id self() { return e().self().id; }
     static std::uint32_t cpu() { return e().here().number; }
+    static std::uint32_t cpus() { return static_cast<std::uint32_t>(e().on().cpus()); }
     static bool on_cpu(thread_id thread) { return e().on_cpu(thread); }
 
     static void preempt_disable() { e().preempt_disable(); }

@@ -64,7 +64,7 @@ public:
         const os::spin_budget budget; // the wait's own, if it isn't within a no_preempt
         os::spinner spinner(!stop.resched);
         for (std::uint32_t looks = 0;; ++looks) {
-            if (looks % looks_between_clocks == 0) {
+            if (looks % looks_between_clocks == 0 || spinner.yields()) {
                 if (stop.resched && need_resched())
                     return {wake::resched, seen};
                 if (stop.deadline != nullptr && stop.deadline->expired())
@@ -90,6 +90,7 @@ public:
     // E
     static thread_id self() { return table::mine().identity.load(std::memory_order_relaxed); }
     static std::uint32_t cpu() { return os::current_cpu(); }
+    static std::uint32_t cpus() { return os::usable_cpus(); }
     static bool on_cpu(thread_id thread) {
         const auto* const slot = table::find(thread);
         // relaxed, both: whatever they say was true at some time, and a slot that has changed hands is

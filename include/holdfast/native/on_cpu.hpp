@@ -12,6 +12,7 @@
 // changed CPUs inside a system call and is still in there is taken for stopped.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
@@ -53,6 +54,22 @@ inline std::uint32_t current_cpu() {
     const preserved_errno errno_now;
     const int cpu = sched_getcpu();
     return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
+}
+
+// How many CPUs the process may use, or might when this was first called. Leaves errno alone.
+inline std::uint32_t usable_cpus() {
+    static constinit std::atomic<std::uint32_t> known{0};
+    // relaxed, both: whoever counts comes to much the same number.
+    std::uint32_t count = known.load(std::memory_order_relaxed);
+    if (count == 0) {
+        const preserved_errno errno_now;
+        cpu_set_t set;
+        // It fails where there are more CPUs than a set holds.
+        count = sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set))
+                                                            : CPU_SETSIZE;
+        known.store(count, std::memory_order_relaxed);
+    }
+    return count;
 }
 
 // False only if the thread that owns `word` (own_cpu_word() there) was not executing at some moment during

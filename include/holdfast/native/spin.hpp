@@ -37,9 +37,12 @@ public:
     // May it sleep? Not if it is to look at the clock meanwhile.
     explicit spinner(bool may_sleep) : may_sleep_(may_sleep) {}
 
+    // Whether the next relax() gives the CPU away, or sleeps.
+    [[nodiscard]] bool yields() const { return paused_ >= pauses_before_yielding; }
+
     // Spends the time between two looks, `pauses` pauses as long as pausing is what it does.
     void relax(std::uint32_t pauses) {
-        if (paused_ < pauses_before_yielding) {
+        if (!yields()) {
             paused_ += pauses + 1;
             for (std::uint32_t i = 0; i < pauses; ++i)
                 pause();
