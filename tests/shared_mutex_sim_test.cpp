@@ -171,7 +171,10 @@ TEST(shared_mutex_sim, a_writer_gets_in_among_endless_readers) {
     const waits plenty = wait_among(8, write, read);
     EXPECT_LT(plenty.median, 50us);
     EXPECT_LT(plenty.longest, 4ms);
-    EXPECT_LT(wait_among(2, write, read).longest, 40ms);
+    // It doesn't wait for readers who were woken and have no CPU.
+    const waits few = wait_among(2, write, read);
+    EXPECT_LT(few.median, 200us);
+    EXPECT_LT(few.longest, 40ms);
 }
 TEST(shared_mutex_sim, a_reader_gets_in_among_endless_writers) {
     const waits plenty = wait_among(8, read, write);

@@ -27,13 +27,17 @@
 //
 // Each is one read-modify-write if nobody is in the way; a reader adds itself first and looks then. Who is in the way of
 // nobody but those who sleep may get in before them. Otherwise a thread spins: on a writer for up to 20 us while it runs, on
-// readers for 10 and a little for each of them; anew whenever the lock changes hands. Then it joins the list, and sleeps.
+// readers for 10 and a little for each of them; anew whenever the lock changes hands. Writers do so one at a time; the others
+// queue up for it, for 3 us times the number of CPUs, as more than one on each can't spin. Then it joins the list, and sleeps.
 //
 // The list is a ring of the threads' own nodes. All in it compete for the lock when they are awake, and take themselves off
 // when they have it or give up; nobody is ever granted a lock while it sleeps, since a lock held by a thread that has yet to
-// be scheduled is a convoy. Who lets go of the lock wakes the first. The first reader that gets in from the list wakes the
-// other readers in it, up to 16, past the writers between. Who is first, and has waited for 4 ms in vain, sets `handoff`.
-// So readers who come one after the other don't keep a writer out, nor writers a reader.
+// be scheduled is a convoy. Who lets go of the lock wakes the first. The first reader that gets in from the list calls the
+// other readers in it, up to 16, past the writers between. A reader that was called, or woken to a lock that it may have, lacks
+// nothing but a CPU: it may come in when it has one, and until then others may be the first. Without that a writer would wait
+// for woken readers, and they, on few CPUs, for the readers who come meanwhile.
+// Who is first, and has waited for 4 ms in vain, or spun while others had the lock for 50 us, sets `handoff`. So readers who come one after the other don't keep a writer
+// out, nor writers a reader.
 //
 // Invariant: if the lock is to be had by the first waiter then `awake` is set, or somebody is about to wake it: whose
 // operation has just made it so. The first clears `awake` only by a compare-exchange of a word that bars it.
@@ -88,15 +92,18 @@ class HOLDFAST_CAPABILITY("shared_mutex") basic_shared_mutex {
     static constexpr std::chrono::microseconds spin_on_writer{20};
     static constexpr std::chrono::microseconds spin_on_readers{10};
     static constexpr nanoseconds spin_on_each_reader{250};
-    static constexpr std::chrono::microseconds spin_in_queue{100};
+    static constexpr std::chrono::microseconds spin_in_queue{3}; // for each CPU
+    static constexpr std::chrono::microseconds spin_in_all{50};
     static constexpr std::chrono::milliseconds handoff_after{4};
     static constexpr relax spinning{4};
     static constexpr std::size_t woken_at_once = 16;
 
     // What a thread wants. Kept in its node's `granted` while it waits; 0 there: no node of this process.
     enum class mode : std::uint32_t { read = 1, upgrade, write, promote /* from upgradable to writing */ };
-    // Beside it: by those who get in from the list, called to come in, too. A wake-up alone says nothing: it may be an old one.
+    // Beside it: by those who get in from the list, called to come in, too, and has yet to try. A wake-up alone says nothing:
+    // it may be an old one. And whether another has become the first in its place: nobody suffers that twice.
     static constexpr std::uint32_t called = 8;
+    static constexpr std::uint32_t passed = 16;
 
 public:
     constexpr basic_shared_mutex() = default;
@@ -379,30 +386,36 @@ private:
         const auto take = [this, m] { return m == mode::read ? add_reader() : try_take(m); };
         // Readers get in together, and of those who are upgradable there is only one.
         if (m == mode::read || m == mode::promote)
-            return spin(m, 0, time, take);
+            return spin(m, 0, time, take) == spun::has_it;
         typename P::node_slot slot;
-        const auto until = P::deadline::after(std::min<nanoseconds>(time, spin_in_queue));
+        const auto until = P::deadline::after(std::min<nanoseconds>(time, P::cpus() * spin_in_queue));
         if (!spinners_.lock(slot, &until))
             return false;
-        const bool has = spin(m, 0, time, take);
+        const bool has = spin(m, 0, time, take) == spun::has_it;
         spinners_.unlock(slot);
         return has;
     }
 
+    // How spinning ended. Outrun: others had the lock meanwhile, one after the other, for too long.
+    enum class spun : std::uint8_t { in_vain, outrun, has_it };
+
     // Until `take` has it, or whom we wait for doesn't run, or nothing has changed for too long. `code`: as for open.
     template <class Take>
-    bool spin(mode m, std::uint32_t code, nanoseconds time, Take take) {
+    spun spin(mode m, std::uint32_t code, nanoseconds time, Take take) {
         using stop = stop_when<typename P::deadline>;
+        const auto enough = P::deadline::after(spin_in_all);
         bool announced = false; // `pending` is ours
+        bool changed = true;
         for (;;) {
             const word value = word_.load(std::memory_order_relaxed);
+            if (code != 0 && first_of(value) != code)
+                break; // others came first
             if (open(m, code, value)) {
                 if (take())
-                    return true;
+                    return spun::has_it;
                 continue;
             }
             const word single = barred_by(m) & (writer | upgrader);
-            bool changed = false;
             if ((value & single) != 0) {
                 const thread_id owner = owner_.load(std::memory_order_relaxed);
                 const auto until = P::deadline::after(std::min<nanoseconds>(time, spin_on_writer));
@@ -424,13 +437,13 @@ private:
                     [=](word now) { return open(m, code, now) || (now & single) != 0; },
                     stop{.resched = true, .deadline = &until}, spinning, word_));
             }
-            if (!changed)
+            if (!changed || enough.expired())
                 break;
         }
         // The first waiter, woken in vain, keeps new readers out while it sleeps: each time they would be in its way again.
         if (announced && code == 0)
             word_.fetch_and(~pending, std::memory_order_relaxed);
-        return false;
+        return changed ? spun::outrun : spun::in_vain;
     }
 
     // In the list, asleep. False: the time has passed first.
@@ -441,18 +454,15 @@ private:
             return wait_outside(m, until);
         const auto patience = P::deadline::after(handoff_after);
         join(m, code);
-        for (bool woken = false;;) {
-            if (try_take_queued(m, code))
+        for (spun how = spun::in_vain;; how = spin_as_first(m, code, time)) {
+            if (how == spun::has_it || try_take_queued(m, code, heeds_call(code)))
                 return true;
             if (until.expired()) {
                 give_up(code);
                 return false;
             }
-            if (woken && spin_as_first(m, code, time))
-                return true;
-            if (may_sleep(m, code, patience))
+            if (may_sleep(m, code, how == spun::outrun || patience.expired()))
                 P::park(until);
-            woken = true;
         }
     }
 
@@ -473,26 +483,25 @@ private:
         return spin_on_readers + std::min<word>((value & readers) / reader, 64) * spin_on_each_reader;
     }
 
-    bool spin_as_first(mode m, std::uint32_t code, nanoseconds time) {
+    spun spin_as_first(mode m, std::uint32_t code, nanoseconds time) {
         word value = word_.load(std::memory_order_relaxed);
         do {
             if (first_of(value) != code)
-                return false;
+                return spun::in_vain;
             // relaxed: who unlocks has to see no more than the bit.
         } while ((value & awake) == 0 &&
                  !word_.compare_exchange_weak(value, roused(value), std::memory_order_relaxed,
                                               std::memory_order_relaxed));
         typename P::no_preempt here_to_stay;
-        return spin(m, code, time, [this, m, code] { return try_take_queued(m, code); });
+        return spin(m, code, time, [this, m, code] { return try_take_queued(m, code, false); });
     }
 
     // Whether who waits may sleep: it is to be woken, then. Otherwise it should look again.
-    bool may_sleep(mode m, std::uint32_t code, const typename P::deadline& patience) {
-        const bool impatient = patience.expired();
+    bool may_sleep(mode m, std::uint32_t code, bool impatient) {
         word value = word_.load(std::memory_order_relaxed);
         for (;;) {
             if (first_of(value) != code)
-                return true; // who makes it the first wakes it if need be
+                return !was_called(code); // who makes it the first, or calls it, wakes it if need be
             if (open(m, code, value))
                 return false;
             const bool asks = impatient && (value & handoff) == 0;
@@ -517,7 +526,8 @@ private:
             .value();
     }
 
-    // Appends the caller. Who is to become the writer is the first: those before can't have the lock before it.
+    // Appends the caller. It is the first if those before it need no place, having been called; or if it is to become the
+    // writer: they can't have the lock before it.
     void join(mode m, std::uint32_t code) {
         queue_node<P>& mine = P::node(code);
         mine.granted.store(static_cast<std::uint32_t>(m), std::memory_order_relaxed);
@@ -533,22 +543,29 @@ private:
         mine.prev.store(before, std::memory_order_relaxed);
         P::node(before).next.store(code, std::memory_order_relaxed);
         P::node(after).prev.store(code, std::memory_order_relaxed);
-        const bool comes_first = !ours || m == mode::promote;
+        // A reader that was woken to a lock that it may have lacks nothing but a CPU.
+        const bool on_its_way =
+            ours && m != mode::read && wants(head) == mode::read && (value & (awake | writer)) == awake;
+        const bool passes = ours && (on_its_way || was_called(head)) && may_pass(head);
+        if (passes)
+            mark(head, called);
         word then{};
         do {
             then = value & ~(list | forgotten);
-            if (comes_first)
+            if (!ours || m == mode::promote || (passes && (value & handoff) == 0))
                 then = (then & ~(first | closed | awake)) | as_first(code, m);
             // release: pairs with the acquires of who locks the list next.
         } while (
             !word_.compare_exchange_weak(value, then, std::memory_order_release, std::memory_order_relaxed));
+        if (passes)
+            P::unpark(P::sleeper(head));
     }
 
     // Takes the lock, and the caller off the list, if it is open to it: it is the first, or was called.
-    bool try_take_queued(mode m, std::uint32_t code) {
+    bool try_take_queued(mode m, std::uint32_t code, bool is_called) {
         typename P::no_preempt while_locked;
         word value = word_.load(std::memory_order_relaxed);
-        while (open(m, code, value) && (first_of(value) == code || was_called(code))) {
+        while (open(m, code, value) && (first_of(value) == code || is_called)) {
             // acquire: as in lock, and in lock_list.
             if ((value & list) != 0)
                 value = until_list_is_free();
@@ -570,35 +587,33 @@ private:
         leave(code, false);
     }
 
-    // Takes the caller off the list, which it has locked, and unlocks it. Wakes the first in its place if that may have the
-    // lock now, and other readers if asked to.
-    void leave(std::uint32_t code, bool wakes_readers) {
+    // Takes the caller off the list, which it has locked, and unlocks it; calls the readers in it if asked to. If the caller
+    // was the first then one that isn't called is in its place, and woken if it may have the lock now: who was called comes
+    // in as soon as it has a CPU, and must not keep others waiting until then.
+    void leave(std::uint32_t code, bool calls_readers) {
         const std::uint32_t next = P::node(code).next.load(std::memory_order_relaxed);
         const std::uint32_t prev = P::node(code).prev.load(std::memory_order_relaxed);
         word value = word_.load(std::memory_order_relaxed);
         const bool was_first = first_of(value) == code;
-        std::uint32_t heir = was_first ? next : first_of(value);
-        mode heir_wants = mode::read;
+        std::uint32_t heir = 0;
         std::array<std::uint32_t, woken_at_once> others;
         std::size_t count = 0;
-        if (next == code) {
-            heir = 0;
-        } else {
+        if (next != code) {
             P::node(prev).next.store(next, std::memory_order_relaxed);
             P::node(next).prev.store(prev, std::memory_order_relaxed);
-            heir_wants = wants(heir);
-            if (wakes_readers) {
+            heir = was_first ? next_first(next, calls_readers) : first_of(value);
+            if (calls_readers) {
                 for (std::uint32_t at = P::node(heir).next.load(std::memory_order_relaxed);
                      at != heir && count < others.size();
                      at = P::node(at).next.load(std::memory_order_relaxed)) {
                     if (wants(at) == mode::read) {
-                        P::node(at).granted.store(static_cast<std::uint32_t>(mode::read) | called,
-                                                  std::memory_order_relaxed);
+                        mark(at, called);
                         others[count++] = at;
                     }
                 }
             }
         }
+        const mode heir_wants = heir == 0 ? mode::read : wants(heir);
         const word kept = ~(list | (was_first ? first | closed | awake | handoff | pending : 0));
         const word heirs = was_first && heir != 0 ? as_first(heir, heir_wants) : 0;
         word then{};
@@ -616,6 +631,20 @@ private:
         for (std::size_t i = 0; i < count; ++i)
             P::unpark(P::sleeper(others[i]));
     }
+    // Who is to be the first in a list that begins with `start`, whose readers are about to be called, or not.
+    static std::uint32_t next_first(std::uint32_t start, bool calls_readers) {
+        std::uint32_t at = start;
+        while (was_called(at) || (calls_readers && wants(at) == mode::read)) {
+            if (!may_pass(at))
+                break;
+            at = P::node(at).next.load(std::memory_order_relaxed);
+            if (at == start)
+                break;
+        }
+        return at;
+    }
+    // Whether another may become the first before this waiter: once.
+    static bool may_pass(std::uint32_t code) { return (mark(code, passed) & passed) == 0; }
     // The word with its first waiter awake, or asleep.
     static constexpr word roused(word value) { return (value & ~closed) | awake; }
     static constexpr word resting(mode m, word value) {
@@ -627,8 +656,17 @@ private:
     static bool was_called(std::uint32_t code) {
         return (P::node(code).granted.load(std::memory_order_relaxed) & called) != 0;
     }
+    static std::uint32_t mark(std::uint32_t code, std::uint32_t what) {
+        // relaxed: an unpark follows each call; the list's lock orders the rest.
+        return P::node(code).granted.fetch_or(what, std::memory_order_relaxed);
+    }
+    // Whether the caller was called since it last tried.
+    static bool heeds_call(std::uint32_t code) {
+        return was_called(code) &&
+               (P::node(code).granted.fetch_and(~called, std::memory_order_relaxed) & called) != 0;
+    }
     static mode wants(std::uint32_t code) {
-        return static_cast<mode>(P::node(code).granted.load(std::memory_order_relaxed) & ~called);
+        return static_cast<mode>(P::node(code).granted.load(std::memory_order_relaxed) & ~(called | passed));
     }
 
     typename P::template atomic<word> word_{0};

@@ -345,6 +345,8 @@ int main(int argc, char** argv) {
     test.scenario<sections<promote, write, read>>("one upgrades among others, hand-off", bound(impatient, 2));
     test.scenario<sections<write, write, read>>("two write, one reads, spinning or not", bound(mixed, 2, 0));
     test.scenario<sections<write, read, read>>("one writes, two read, nobody spins", bound(sleeping, 2, 0));
+    test.scenario<sections<write, read, read, write>>("two write, two read", bound(parking, 1, 0));
+    test.scenario<sections<write, read, read, promote>>("one upgrades past others", bound(parking, 1, 0));
 
     test.scenario<ended_by_the_last<write, write>>("ended after two writers", bound(parking, 3));
     test.scenario<ended_by_the_last<write, read>>("ended after a reader", bound(parking, 3));
@@ -363,5 +365,9 @@ int main(int argc, char** argv) {
                   "a hint: who writes next clears it, and who leaves the list as the first");
     test.survives("spin_as_first compare_exchange_weak(relaxed): write dropped",
                   "the first is woken once more while it is awake");
+    const std::string place = "who isn't called, or sleeps all the same, has its place in the list";
+    test.survives("leave unpark(release) #2: dropped", place);
+    test.survives("join unpark(release): dropped", place);
+    test.survives("mark fetch_or(relaxed): write dropped", place);
     return test.run(argc, argv);
 }
