@@ -125,7 +125,7 @@ private:
                 return outcome::contended;
             if (!allowed(count_of(value)))
                 return outcome::refused;
-            // The word as one number: a sixth faster than its halves apart. No carry, as only a count of -1 has one.
+            // The word as one number: up to a fifth faster than its halves apart. No carry, as only a count of -1 has one.
             const word changed = value + static_cast<word>(std::int64_t{step});
             // Order: see the head of this file. The failure order is relaxed: a refusal promises nothing.
             if (word_.compare_exchange_strong(value, changed, Order, std::memory_order_relaxed))
