@@ -5,6 +5,7 @@
 #include <atomic>
 #include <vector>
 
+#include <holdfast/checked.hpp>
 #include <holdfast/spinlock.hpp>
 
 namespace holdfast {
@@ -60,6 +61,19 @@ TEST(spinlock, in_a_forked_child_is_as_if_nobody_had_waited) {
     lock.unlock();
     for (std::thread& waiter : waiters)
         waiter.join();
+    EXPECT_FALSE(lock.is_locked());
+}
+
+// Who holds a spinlock is not in its word: beside it, each kind of misuse is found all the same.
+TEST(spinlock_death_test, checked_it_finds_out_when_it_is_misused) {
+    static_assert(sizeof(checked<spinlock>) == 24);
+    checked<spinlock> lock("the counter");
+    EXPECT_DEATH(lock.unlock(), "holdfast: the counter at 0x[0-9a-f]+: unlocked, but not held");
+    lock.lock();
+    EXPECT_FALSE(lock.try_lock());
+    EXPECT_DEATH(lock.lock(), "locked again by its owner");
+    EXPECT_DEATH(std::thread([&] { lock.unlock(); }).join(), "unlocked by a thread that doesn't hold it");
+    lock.unlock();
     EXPECT_FALSE(lock.is_locked());
 }
 
