@@ -35,17 +35,18 @@ private:
     int last_ = 0;
 };
 
-// All but one wait; that one lets them go, with the mutex held, as is usual.
-template <class Mutex, class Condition>
+// So many wait; who comes then lets them all go, with the mutex held, as is usual.
+template <class Mutex, class Condition, int Waiters>
 class gate {
 public:
     void pair(int) {
         std::unique_lock guard(mutex_);
-        if (++here_ >= 2) {
+        if (++here_ > Waiters) {
             here_ = 0;
+            ++opened_;
             condition_.notify_all();
-        } else {
-            condition_.wait_for(guard, 1ms);
+        } else if (!condition_.wait_for(guard, 1ms, [this, before = opened_] { return opened_ != before; })) {
+            --here_;
         }
     }
 
@@ -53,7 +54,12 @@ private:
     Mutex mutex_;
     Condition condition_;
     int here_ = 0;
+    unsigned opened_ = 0;
 };
+template <class Mutex, class Condition>
+using gate_for_one = gate<Mutex, Condition, 1>;
+template <class Mutex, class Condition>
+using gate_for_sixteen = gate<Mutex, Condition, 16>;
 
 template <template <class, class> class Subject>
 void against_std(benchmark::State& state) {
@@ -65,6 +71,13 @@ void threads(benchmark::internal::Benchmark* bench) {
         benchmark::kNanosecond);
 }
 BENCHMARK(against_std<turns>)->Name("turns")->Apply(threads);
-BENCHMARK(against_std<gate>)->Name("gate")->Apply(threads);
+BENCHMARK(against_std<gate_for_one>)->Name("gate_for_one")->Apply(threads);
+BENCHMARK(against_std<gate_for_sixteen>)
+    ->Name("gate_for_sixteen")
+    ->ArgName("threads")
+    ->Arg(17)
+    ->Iterations(41)
+    ->UseManualTime()
+    ->Unit(benchmark::kNanosecond);
 
 } // namespace

@@ -7,6 +7,8 @@
 #include <holdfast/lockref.hpp>
 #include <holdfast/native/native.hpp>
 
+#include "peers/bare_atomics.hpp"
+
 namespace {
 
 using namespace holdfast;
@@ -23,16 +25,15 @@ private:
     alignas(128) holdfast::lockref<native, Policy> ref_;
 };
 
-// The least that counting costs; guards nothing.
 class with_fetch_add {
 public:
     void pair(int) {
-        count_.fetch_add(1, std::memory_order_relaxed);
-        count_.fetch_sub(1, std::memory_order_release);
+        count_.get();
+        count_.put();
     }
 
 private:
-    alignas(128) std::atomic<std::int64_t> count_{1};
+    alignas(128) peers::bare_counter count_;
 };
 
 class with_shared_ptr {

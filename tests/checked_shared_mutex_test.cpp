@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 using just_this = testing::Types<checked_shared_mutex>;
 INSTANTIATE_TYPED_TEST_SUITE_P(checked_shared_mutex, rw_lockable, just_this);
 constinit checked_shared_mutex before_main{"table"};
+// The lock, its name, its owner, the number of its readers, and sixteen of them.
+static_assert(sizeof(checked_shared_mutex) == sizeof(shared_mutex) + 3 * 8 + 16 * 8);
 
 class checked_shared_mutex_death : public testing::Test {
 protected:
@@ -59,10 +61,19 @@ TEST_F(checked_shared_mutex_death, locked_again) {
     EXPECT_DEATH(lock_.lock_shared(), "locked again by its owner");
     EXPECT_DEATH(lock_.lock_upgrade(), "locked again by its owner");
     EXPECT_DEATH(static_cast<void>(lock_.try_lock_for(1h)), "locked again by its owner");
+    EXPECT_DEATH(static_cast<void>(lock_.try_lock_shared_until(std::chrono::steady_clock::now())),
+                 "locked again by its owner");
+    EXPECT_DEATH(static_cast<void>(lock_.try_lock_upgrade_for(1h)), "locked again by its owner");
+    EXPECT_FALSE(lock_.try_lock() || lock_.try_lock_shared() || lock_.try_lock_upgrade()); // no deadlock
     lock_.unlock_and_lock_upgrade();
     EXPECT_DEATH(lock_.lock(), "locked again by its owner");
+    EXPECT_DEATH(lock_.lock_shared(), "locked again by its owner");
+    EXPECT_DEATH(lock_.lock_upgrade(), "locked again by its owner");
     lock_.unlock_upgrade_and_lock_shared();
     EXPECT_DEATH(lock_.lock(), "locked by a thread that reads already");
+    EXPECT_DEATH(lock_.lock_upgrade(), "locked by a thread that reads already");
+    EXPECT_DEATH(static_cast<void>(lock_.try_lock_until(std::chrono::system_clock::now() + 1h)),
+                 "locked by a thread that reads already");
     lock_.unlock_shared();
 }
 
@@ -98,7 +109,14 @@ TEST_F(checked_shared_mutex_death, unlocked_but_not_held) {
     EXPECT_DEATH(lock_.unlock_shared(), "unlocked, but not held");
     EXPECT_DEATH(lock_.unlock_upgrade(), "unlocked, but not held");
     EXPECT_DEATH(std::thread([&] { lock_.unlock(); }).join(), "unlocked by a thread that doesn't hold it");
-    lock_.unlock();
+    EXPECT_DEATH(std::thread([&] { lock_.downgrade(); }).join(), "unlocked by a thread that doesn't hold it");
+    lock_.unlock_and_lock_upgrade();
+    EXPECT_DEATH(std::thread([&] { lock_.unlock_upgrade(); }).join(),
+                 "unlocked by a thread that doesn't hold it");
+    EXPECT_DEATH(std::thread([&] { lock_.unlock_upgrade_and_lock(); }).join(),
+                 "unlocked by a thread that doesn't hold it");
+    EXPECT_DEATH(lock_.unlock(), "unlocked, but not held");
+    lock_.unlock_upgrade();
 }
 
 TEST_F(checked_shared_mutex_death, destroyed_while_held) {

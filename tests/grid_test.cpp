@@ -124,7 +124,7 @@ TEST(grid, every_lock_is_measured_in_every_program_that_it_can_run) {
     const grid_result r = run_grid(s, silent);
     EXPECT_FALSE(r.interrupted);
     EXPECT_EQ(r.left_out, std::vector<std::string>{});
-    ASSERT_EQ(r.cells.size(), 12u);
+    ASSERT_EQ(r.cells.size(), 16u);
     for (const grid_cell& c : r.cells) {
         EXPECT_FALSE(c.entries.empty()) << c.point.bench;
         for (const grid_entry& e : c.entries) {

@@ -2,6 +2,7 @@
 #include <holdfast/lockref.hpp>
 #include <holdfast/mcs_lock.hpp>
 #include <holdfast/native/native.hpp>
+#include <holdfast/native_lockref.hpp>
 #include <holdfast/osq.hpp>
 #include <holdfast/qrwlock.hpp>
 #include <holdfast/qspinlock.hpp>
@@ -218,7 +219,7 @@ TEST(qspinlock_stress, nested_deeper_than_there_are_nodes) {
 template <class Lockref>
 class lockref_stress : public testing::Test {};
 using lockrefs =
-    testing::Types<lockref<native>, lockref<native, lockref_policy{}, ticket_word>,
+    testing::Types<lockref<native>, native_lockref, lockref<native, lockref_policy{}, ticket_word>,
                    lockref<native, lockref_policy{.failure_pauses = 4, .retry_limit = 2}, tas_word>,
                    lockref<native, lockref_policy{.compare_exchange = false}>>;
 TYPED_TEST_SUITE(lockref_stress, lockrefs);

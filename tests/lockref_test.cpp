@@ -2,6 +2,7 @@
 // the lock's holder may rely on.
 #include <holdfast/lockref.hpp>
 #include <holdfast/native/native.hpp>
+#include <holdfast/native_lockref.hpp>
 
 #include <mutex>
 #include <thread>
@@ -16,10 +17,10 @@ constexpr lockref_policy pausing{.failure_pauses = 4, .retry_limit = 2};
 
 template <class Lockref>
 class lockref_states : public testing::Test {};
-using lockrefs =
-    testing::Types<lockref<native>, lockref<native, lockref_policy{}, ticket_word>,
-                   lockref<native, lockref_policy{}, tas_word>, lockref<native, always_locking>,
-                   lockref<native, always_locking, ticket_word>, lockref<native, pausing, tas_word>>;
+using lockrefs = testing::Types<lockref<native>, lockref<native, lockref_policy{}, ticket_word>,
+                                lockref<native, lockref_policy{}, tas_word>, lockref<native, always_locking>,
+                                lockref<native, always_locking, ticket_word>,
+                                lockref<native, pausing, tas_word>, native_lockref>;
 TYPED_TEST_SUITE(lockref_states, lockrefs);
 
 enum class result { done, refused, locked };

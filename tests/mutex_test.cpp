@@ -25,8 +25,10 @@ INSTANTIATE_TYPED_TEST_SUITE_P(mutex, lockable, mutex);
 static_assert(sizeof(mutex) == 8);
 static_assert(sizeof(recursive_mutex) == 16);
 static_assert(std::is_standard_layout_v<mutex>);
-static_assert(std::is_trivially_destructible_v<recursive_mutex>);
+static_assert(under_tsan || std::is_trivially_destructible_v<recursive_mutex>);
 static_assert(!std::is_copy_constructible_v<recursive_mutex> && !std::is_move_assignable_v<recursive_mutex>);
+static_assert(sizeof(checked_mutex) == sizeof(mutex) + 16); // its name and its owner
+static_assert(sizeof(checked_recursive_mutex) == sizeof(recursive_mutex) + 16);
 static_assert(!std::is_copy_constructible_v<checked_mutex> && !std::is_move_assignable_v<checked_mutex>);
 constinit mutex before_main;
 constinit recursive_mutex recursive_before_main;
@@ -206,7 +208,7 @@ template <class Mutex>
 bool usable(Mutex& lock) {
     lock.lock();
     bool refused = true;
-    int sections = 1;
+    [[maybe_unused]] int sections = 1;
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 // ThreadSanitizer refuses, and AddressSanitizer's allocator may have been locked when the process was forked.
@@ -329,6 +331,8 @@ TEST(checked_death_test, self_deadlock) {
     EXPECT_FALSE(lock.try_lock()); // no deadlock
     EXPECT_DEATH(lock.lock(), "locked again by its owner");
     EXPECT_DEATH(static_cast<void>(lock.try_lock_for(1h)), "locked again by its owner");
+    EXPECT_DEATH(static_cast<void>(lock.try_lock_until(std::chrono::steady_clock::now())),
+                 "locked again by its owner");
     lock.unlock();
 }
 

@@ -5,13 +5,16 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -217,6 +220,14 @@ TEST(native_on_cpu, compares_with_the_callers_cpu) {
     // Memory that is gone: so is its thread.
     EXPECT_FALSE(os::may_execute(reinterpret_cast<const std::uint32_t*>(std::uintptr_t{8})));
     sched_setaffinity(0, sizeof before, &before);
+}
+
+// tests/CMakeLists.txt runs the locks' tests again where there is none.
+TEST(native_on_cpu, has_no_rseq_where_the_environment_says_so) {
+    const char* const tunables = std::getenv("GLIBC_TUNABLES");
+    const bool off = tunables != nullptr && std::string_view(tunables) == "glibc.pthread.rseq=0";
+    EXPECT_TRUE(!off || os::own_cpu_word() == nullptr);
+    EXPECT_LT(native::cpu(), static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_CONF)));
 }
 
 // On one CPU, whoever asks is running, so nobody else is; provided that this libc knows its threads' CPUs.

@@ -2,6 +2,7 @@
 #include <holdfast/lockref.hpp>
 #include <holdfast/mcs_lock.hpp>
 #include <holdfast/native/native.hpp>
+#include <holdfast/native_lockref.hpp>
 #include <holdfast/osq.hpp>
 #include <holdfast/qrwlock.hpp>
 #include <holdfast/qspinlock.hpp>
@@ -22,6 +23,7 @@ static_assert(sizeof(rwlock<native>) == 4);
 static_assert(sizeof(qrwlock<native>) == 8);
 static_assert(sizeof(mcs_lock<native>) == 8);
 static_assert(sizeof(lockref<native>) == 8);
+static_assert(sizeof(native_lockref) == 8);
 static_assert(sizeof(lockref<native, lockref_policy{}, ticket_word>) == 8);
 static_assert(sizeof(lockref<native, lockref_policy{}, tas_word>) == 8);
 

@@ -54,6 +54,7 @@
 #include <holdfast/platform.hpp>
 #include <holdfast/thread_annotations.hpp>
 #include <holdfast/timed_wait.hpp>
+#include <holdfast/tsan_annotations.hpp>
 #include <holdfast/wait_line.hpp>
 
 namespace holdfast {
@@ -61,7 +62,7 @@ namespace holdfast {
 // TimedLockable of the standard. Not recursive; to be unlocked by the thread that locked it. Free when constructed, to be
 // free when destroyed. 8 bytes. Thread identities must be below 2^30.
 template <class P>
-class HOLDFAST_CAPABILITY("mutex") basic_mutex {
+class HOLDFAST_CAPABILITY("mutex") basic_mutex : told_to_tsan<P> {
     using word = std::uint64_t;
     using deadline = typename P::deadline;
     static constexpr word busy = 1;
@@ -92,27 +93,31 @@ public:
     // Acquires. The caller doesn't hold the mutex.
     void lock() HOLDFAST_ACQUIRE() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
         typename P::frame frame{"mutex_lock"};
+        this->begin_lock();
         if (!try_take_unused())
             lock_slow(std::chrono::nanoseconds::max());
+        this->end_lock();
     }
 
     // Acquires if the mutex is free, whoever waits. False: it is held.
     [[nodiscard]] bool try_lock() HOLDFAST_TRY_ACQUIRE(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        this->begin_try();
         word value = 0;
+        bool got = false;
         do {
             // acquire: pairs with the releases of unlock and unlock_slow.
-            if (word_.compare_exchange_weak(value, value | owned_by(P::self()), std::memory_order_acquire,
-                                            std::memory_order_relaxed))
-                return true;
-        } while (!held(value));
-        return false;
+            got = word_.compare_exchange_weak(value, value | owned_by(P::self()), std::memory_order_acquire,
+                                              std::memory_order_relaxed);
+        } while (!got && !held(value));
+        return this->end_try(got);
     }
 
     // Acquires within `wait`; tries once if that is not positive. False: it did not get the mutex by then.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait)
         HOLDFAST_TRY_ACQUIRE(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
-        return try_take_unused() || lock_slow(to_wait(wait));
+        this->begin_try();
+        return this->end_try(try_take_unused() || lock_slow(to_wait(wait)));
     }
     // Acquires before `moment`; tries once if that has passed. False: it did not get the mutex by then.
     template <class Clock, class Duration>
@@ -124,6 +129,7 @@ public:
     // Releases. The caller holds the mutex.
     void unlock() HOLDFAST_RELEASE() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
         typename P::frame frame{"mutex_unlock"};
+        this->say_unlock();
         word value = owned_by(P::self()); // nearer than the word, which a load would have to wait for
         // release: pairs with the acquire of whoever takes the mutex next.
         if (!word_.compare_exchange_strong(value, 0, std::memory_order_release, std::memory_order_relaxed))

@@ -36,6 +36,7 @@
 
 #include <holdfast/platform.hpp>
 #include <holdfast/qspinlock.hpp>
+#include <holdfast/tsan_annotations.hpp>
 
 namespace holdfast {
 
@@ -71,7 +72,7 @@ struct inlined : P {
 // the platform can promise it (platform.hpp, clause F). 8 bytes if WaitLock has 4.
 template <class P, qrwlock_rules Rules = qrwlock_presets::linux_4_15,
           template <class> class WaitLock = qspinlock>
-class qrwlock {
+class qrwlock : told_to_tsan<P> {
     using count = std::uint32_t;
     static constexpr count locked = 0xff;
     static constexpr count waiting = Rules.waiting_apart ? 0x100 : 0x01;
@@ -90,28 +91,32 @@ public:
 
     // Acquires for writing.
     void lock() {
+        this->begin_lock();
         P::preempt_disable();
         count free = 0;
         // acquire: pairs with the releases of unlock and unlock_shared.
         if (!word_.compare_exchange_strong(free, locked, std::memory_order_acquire,
                                            std::memory_order_relaxed))
             lock_slow();
+        this->end_lock();
     }
 
     // Acquires for writing if that needs no waiting. False: somebody has the lock, or a writer waits for it.
     [[nodiscard]] bool try_lock() {
+        this->begin_try();
         P::preempt_disable();
         count word = word_.load(std::memory_order_relaxed);
         // acquire: as in lock.
-        if (word == 0 &&
-            word_.compare_exchange_strong(word, locked, std::memory_order_acquire, std::memory_order_relaxed))
-            return true;
-        P::preempt_enable();
-        return false;
+        const bool got = word == 0 && word_.compare_exchange_strong(word, locked, std::memory_order_acquire,
+                                                                    std::memory_order_relaxed);
+        if (!got)
+            P::preempt_enable();
+        return this->end_try(got);
     }
 
     // Releases what lock or try_lock acquired.
     void unlock() {
+        this->say_unlock();
         // release: pairs with the acquire of whoever gets in next, reader or writer.
         word_.fetch_sub(locked, std::memory_order_release);
         P::preempt_enable();
@@ -119,37 +124,44 @@ public:
 
     // Acquires for reading.
     void lock_shared() {
+        this->begin_lock(hold::shared);
         P::preempt_disable();
         // acquire: pairs with unlock's release.
         if (keeps_readers_out(word_.fetch_add(reader, std::memory_order_acquire)))
             lock_shared_slow();
+        this->end_lock(hold::shared);
     }
 
     // Acquires for reading past all that wait: for a thread that reads already, and for a signal handler that
     // may have interrupted a reader. A stream of these keeps writers out.
     void lock_shared_unfair() {
+        this->begin_lock(hold::shared);
         P::preempt_disable();
         // acquire: pairs with unlock's release.
         if (has_writer(word_.fetch_add(reader, std::memory_order_acquire)))
             lock_shared_unfair_slow();
+        this->end_lock(hold::shared);
     }
 
     // Acquires for reading if that needs no waiting. False: a writer has the lock, or waits for it.
     [[nodiscard]] bool try_lock_shared() {
+        this->begin_try(hold::shared);
         P::preempt_disable();
         count word = word_.load(std::memory_order_relaxed);
-        while (!keeps_readers_out(word)) {
+        bool got = false;
+        while (!got && !keeps_readers_out(word)) {
             // acquire: as in lock_shared.
-            if (word_.compare_exchange_weak(word, word + reader, std::memory_order_acquire,
-                                            std::memory_order_relaxed))
-                return true;
+            got = word_.compare_exchange_weak(word, word + reader, std::memory_order_acquire,
+                                              std::memory_order_relaxed);
         }
-        P::preempt_enable();
-        return false;
+        if (!got)
+            P::preempt_enable();
+        return this->end_try(got, hold::shared);
     }
 
     // Releases what any of the three above acquired.
     void unlock_shared() {
+        this->say_unlock(hold::shared);
         // release: pairs with the acquire of the writer that gets in next.
         word_.fetch_sub(reader, std::memory_order_release);
         P::preempt_enable();

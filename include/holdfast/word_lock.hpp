@@ -15,13 +15,14 @@
 #include <cstdint>
 
 #include <holdfast/platform.hpp>
+#include <holdfast/tsan_annotations.hpp>
 
 namespace holdfast {
 
 // A mutual exclusion lock of 4 bytes: Lockable of the standard, so std::scoped_lock and std::unique_lock take it.
 // Not recursive; to be unlocked by the thread that locked it; free when constructed, to be free when destroyed.
 template <class P, template <class, class, unsigned> class Algorithm>
-class word_lock {
+class word_lock : told_to_tsan<P> {
     using algorithm = Algorithm<P, std::uint32_t, 0>;
 
 public:
@@ -29,9 +30,19 @@ public:
     word_lock(const word_lock&) = delete;
     word_lock& operator=(const word_lock&) = delete;
 
-    void lock() { algorithm::lock(word_); }
-    [[nodiscard]] bool try_lock() { return algorithm::try_lock(word_); }
-    void unlock() { algorithm::unlock(word_); }
+    void lock() {
+        this->begin_lock();
+        algorithm::lock(word_);
+        this->end_lock();
+    }
+    [[nodiscard]] bool try_lock() {
+        this->begin_try();
+        return this->end_try(algorithm::try_lock(word_));
+    }
+    void unlock() {
+        this->say_unlock();
+        algorithm::unlock(word_);
+    }
 
     // Whether somebody holds the lock or waits for it. Out of date as soon as it is known.
     [[nodiscard]] bool is_locked() const { return algorithm::locked(word_.load(std::memory_order_relaxed)); }

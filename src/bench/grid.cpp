@@ -25,6 +25,8 @@ bool can_run(const bench_lock& lock, const grid_point& p, bool on_sim) {
         return false;
     if (on_sim ? lock.on_sim == nullptr : lock.on_native == nullptr)
         return false;
+    if ((p.program == lock_program::references) != (lock.kind == lock_kind::counter))
+        return false;
     if (p.program == lock_program::condition)
         return lock.conditions;
     // An exclusive lock takes readers for writers: its figures would be those of 100 % again.
@@ -87,6 +89,12 @@ cell_group cells_beside() {
         add("a reader among writers", lock_program::contend, s);
     }
 
+    for (const std::uint32_t threads : {1u, 2u, 4u, 16u}) {
+        contend_settings s;
+        s.threads = threads;
+        add("references", lock_program::references, s);
+    }
+
     contend_settings sleeping;
     sleeping.threads = 3;
     sleeping.count = 3;
@@ -144,7 +152,7 @@ std::uint32_t sampling_for(const contend_settings& s, nanoseconds clock_cost) {
 std::string name_of(const grid_point& p) {
     const contend_settings& s = p.settings;
     if (p.bench != "grid")
-        return s.loner ? fmt::format("{} {}", p.bench, s.threads) : p.bench;
+        return p.one_of_several() ? fmt::format("{} {}", p.bench, s.threads) : p.bench;
     const auto ns = [](nanoseconds t) { return t.count(); };
     return fmt::format("{} threads, {} % writes, section {} ns, think {} ns", s.threads, s.write_percent,
                        ns(s.section), ns(s.think));

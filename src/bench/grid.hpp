@@ -21,19 +21,18 @@ namespace holdfast::bench {
 
 struct grid_settings {
     const sim::machine* on = nullptr; // nullptr: this machine
-    std::vector<bench_lock>
-        locks; // that can run there; the first is the subject, whose ratios to others are told
+    // That can run there; the first is the subject, whose ratios to others are told.
+    std::vector<bench_lock> locks;
     std::vector<std::uint32_t> threads; // each at least 1
     std::vector<std::uint32_t> write_percents{0, 1, 10, 50, 100};
     std::vector<nanoseconds> sections{nanoseconds(0), nanoseconds(200), std::chrono::microseconds(5)};
     std::vector<nanoseconds> thinks{nanoseconds(0), std::chrono::microseconds(1)};
     bool beside = true;     // the other programs, too; on this machine only
     std::uint32_t runs = 5; // rounds, or seeds; at least 1
-    nanoseconds
-        duration{}; // of a run; 0: as is good for the threads and the machine, or what a quick grid has time for
-    bool quick =
-        false; // to end within a minute for each number of threads; where all cells would be too short then,
-               // some are left out
+    // Of a run; 0: as is good for the threads and the machine, or what a quick grid has time for.
+    nanoseconds duration{};
+    // To end within a minute for each number of threads; where all cells would be too short then, some are left out.
+    bool quick = false;
     std::chrono::milliseconds limit{5'000}; // what a run may take longer than its duration
     interruption interrupted = [] { return false; };
 };
@@ -42,8 +41,13 @@ struct grid_settings {
 struct grid_point {
     std::string bench; // "grid", or the name of another program
     lock_program program = lock_program::contend;
-    contend_settings
-        settings; // the role of the threads, or of the loner, if there is one, is what the cell is about
+    // The role of the threads, or of the loner, if there is one, is what the cell is about.
+    contend_settings settings;
+
+    // Whether there are cells with other numbers of threads of the same name, beside the grid.
+    [[nodiscard]] bool one_of_several() const {
+        return settings.loner || program == lock_program::references;
+    }
 };
 
 // A lock in a cell.

@@ -72,6 +72,7 @@ std::string_view unit_of(const grid_point& p) {
     switch (p.program) {
     case lock_program::uncontended:
     case lock_program::ping_pong:
+    case lock_program::references:
         return "ns";
     case lock_program::condition:
         return "us";
@@ -88,6 +89,7 @@ std::string figure_of(const grid_point& p, const cell& c) {
     switch (p.program) {
     case lock_program::uncontended:
     case lock_program::ping_pong:
+    case lock_program::references:
         return shown(ns);
     case lock_program::condition:
         return shown(ns / 1e3);
@@ -106,13 +108,13 @@ std::string beside_text(const grid_result& r, bool colour) {
     std::vector<const grid_cell*> cells;
     std::string text;
     for (const grid_cell& c : r.cells) {
-        if (c.point.bench == "grid")
+        if (c.point.bench == "grid" || c.entries.empty())
             continue;
         cells.push_back(&c);
         // Names are too long for columns.
         header.emplace_back(fmt::format("({}) {}", cells.size(), unit_of(c.point)));
         text += fmt::format("{}({}) {}{}", cells.size() == 1 ? "  " : ", ", cells.size(), c.point.bench,
-                            c.point.settings.loner ? fmt::format(" ({})", c.point.settings.threads) : "");
+                            c.point.one_of_several() ? fmt::format(" ({})", c.point.settings.threads) : "");
     }
     if (cells.empty())
         return "";

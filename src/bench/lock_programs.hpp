@@ -1,7 +1,8 @@
 // The programs that bench grid runs beside contend(): each shows one thing that a throughput under contention doesn't.
 //
 // All take what they need of contend_settings, and give a contend_result: of pairs, the acquisitions; of
-// those that pass a turn, how often each of the two has passed it; of the sleeping owner, how often it has slept.
+// those that pass a turn, how often each of the two has passed it; of the sleeping owner, how often it has slept; of
+// references, how many were taken and given back.
 #pragma once
 
 #include <array>
@@ -36,6 +37,42 @@ contend_result uncontended_pairs(const contend_settings& s) {
         r.acquisitions.front() += batch;
         r.elapsed = W::now() - begin;
     } while (r.elapsed < s.duration);
+    return r;
+}
+
+// Threads that take a reference and give it back, over and over. Counter has get(), put() and count(), and holds one reference
+// when made. Takes the threads and the duration.
+template <program_world W, class Counter>
+contend_result count_references(const contend_settings& s) {
+    constexpr std::uint32_t batch = 100; // between two looks whether it is over
+    using flag = typename W::platform::template atomic<std::uint32_t>;
+    auto& counter = W::template make<Counter>();
+    auto& over = W::template make<flag>(0u);
+    contend_result r;
+    r.acquisitions.resize(s.threads);
+    if (s.began)
+        s.began();
+    const nanoseconds begin = W::now();
+    std::vector<typename W::thread> threads;
+    for (std::uint32_t me = 0; me < s.threads; ++me) {
+        threads.push_back(W::spawn([&, me] {
+            std::uint64_t mine = 0;
+            do {
+                for (std::uint32_t i = 0; i < batch; ++i) {
+                    counter.get();
+                    counter.put();
+                }
+                mine += batch;
+            } while (over.load(std::memory_order_relaxed) == 0);
+            r.acquisitions[me] = mine;
+        }));
+    }
+    W::sleep(s.duration);
+    over.store(1, std::memory_order_relaxed);
+    for (typename W::thread& t : threads)
+        W::join(t);
+    r.elapsed = W::now() - begin;
+    r.exclusive = counter.count() == 1;
     return r;
 }
 

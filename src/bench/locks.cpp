@@ -11,12 +11,15 @@
 #include <holdfast/kernel_mutex.hpp>
 #include <holdfast/mcs_lock.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/native_lockref.hpp>
 #include <holdfast/qrwlock.hpp>
 #include <holdfast/qspinlock.hpp>
+#include <holdfast/rw_spinlock.hpp>
 #include <holdfast/rwlock.hpp>
 #include <holdfast/rwsem.hpp>
 #include <holdfast/rwsem_xadd.hpp>
 #include <holdfast/shared_mutex.hpp>
+#include <holdfast/spinlock.hpp>
 #include <holdfast/tas_lock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
@@ -46,11 +49,14 @@ std::vector<bench_lock> make_locks() {
         lock_of_ours<basic_shared_mutex>("holdfast::shared_mutex", parks, asked::quick),
         lock_of_ours<basic_mutex, peers::with_conditions<mutex, condition_variable>>("holdfast::mutex", parks,
                                                                                      asked::quick),
+        native_lock<spinlock>("holdfast::spinlock", spins, asked::full),
+        native_lock<rw_spinlock>("holdfast::rw_spinlock", spins, asked::full),
+        native_counter<native_lockref>("holdfast::native_lockref", asked::quick),
         lock_of_ours<default_rwsem>("holdfast::rwsem", parks, asked::quick),
         lock_of_ours<rwsem_5_3>("holdfast::rwsem.linux_5_3", parks, asked::by_name),
         lock_of_ours<rwsem_3_16>("holdfast::rwsem.linux_3_16", parks, asked::by_name),
         lock_of_ours<rwsem_3_15>("holdfast::rwsem.linux_3_15", parks, asked::by_name),
-        lock_of_ours<default_qrwlock>("holdfast::qrwlock", spins, asked::full),
+        lock_of_ours<default_qrwlock>("holdfast::qrwlock", spins, asked::by_name),
         lock_of_ours<rwlock>("holdfast::rwlock", spins, asked::full),
         lock_of_ours<default_kernel_mutex>("holdfast::kernel_mutex", parks, asked::full),
         lock_of_ours<qspinlock>("holdfast::qspinlock", spins, asked::by_name),
@@ -63,6 +69,8 @@ std::vector<bench_lock> make_locks() {
         native_lock<std::mutex, peers::with_conditions<std::mutex, std::condition_variable>>(
             "std::mutex", parks, asked::quick),
         native_lock<peers::pthread_prefer_writer>("pthread_rwlock.prefer_writer", parks, asked::full),
+        native_lock<peers::pthread_spin>("pthread_spin", spins, asked::full),
+        native_counter<peers::bare_counter>("fetch_add", asked::quick),
         native_lock<peers::bare_atomics>("bare atomics", spins, asked::uncontended_only),
     };
     for (bench_lock& peer : peer_locks())

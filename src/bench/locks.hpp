@@ -16,7 +16,11 @@
 
 namespace holdfast::bench {
 
-enum class lock_kind : std::uint8_t { exclusive, shared };
+enum class lock_kind : std::uint8_t {
+    exclusive,
+    shared,
+    counter // no lock, but counts references; beside it the lockref, which guards its count by a lock
+};
 enum class waiting : std::uint8_t { spins, parks }; // what its waiters do in the end
 
 // Where a lock is measured without being named.
@@ -28,7 +32,14 @@ enum class asked : std::uint8_t {
 };
 
 // What can be run with a lock.
-enum class lock_program : std::uint8_t { contend, uncontended, ping_pong, condition, sleeping_owner };
+enum class lock_program : std::uint8_t {
+    contend,
+    uncontended,
+    ping_pong,
+    condition,
+    sleeping_owner,
+    references
+};
 
 struct program_result : contend_result {
     nanoseconds waiters_cpu{}; // of sleeping_owner
@@ -80,6 +91,8 @@ program_result run_native(lock_program program, const contend_settings& s) {
     case lock_program::sleeping_owner:
         common = sleeping_owner<native_world, Lock>(s, r.waiters_cpu);
         break;
+    case lock_program::references:
+        throw std::logic_error("a lock that counts nothing");
     }
     return r;
 }
@@ -94,6 +107,24 @@ bench_lock native_lock(std::string name, waiting waits, asked when) {
             .bytes = sizeof(Lock),
             .conditions = !std::is_void_v<WithConditions>,
             .on_native = run_native<Lock, WithConditions>,
+            .on_sim = nullptr};
+}
+
+// The row of a counter of references (see count_references).
+template <class Counter>
+bench_lock native_counter(std::string name, asked when) {
+    return {.name = std::move(name),
+            .kind = lock_kind::counter,
+            .waits = waiting::spins,
+            .when = when,
+            .bytes = sizeof(Counter),
+            .conditions = false,
+            .on_native =
+                [](lock_program, const contend_settings& s) {
+                    program_result r;
+                    static_cast<contend_result&>(r) = count_references<native_world, Counter>(s);
+                    return r;
+                },
             .on_sim = nullptr};
 }
 

@@ -21,6 +21,7 @@ std::vector<bench_lock> peer_locks() {
     locks.push_back(native_lock<peers::parking_lot_mutex>("parking_lot::Mutex", parks, asked::full));
 #endif
 #ifdef HOLDFAST_HAVE_TBB
+    locks.push_back(native_lock<tbb::spin_mutex>("tbb::spin_mutex", spins, asked::full));
     locks.push_back(native_lock<tbb::spin_rw_mutex>("tbb::spin_rw_mutex", spins, asked::quick));
     locks.push_back(native_lock<tbb::rw_mutex>("tbb::rw_mutex", parks, asked::quick));
     locks.push_back(native_lock<peers::tbb_queuing_rw>("tbb::queuing_rw_mutex", spins, asked::full));
@@ -31,6 +32,7 @@ std::vector<bench_lock> peer_locks() {
         "boost::shared_mutex", parks, asked::full));
 #endif
 #ifdef HOLDFAST_HAVE_CK
+    locks.push_back(native_lock<peers::ck_ticket>("ck_spinlock_ticket", spins, asked::full));
     locks.push_back(native_lock<peers::ck_rw>("ck_rwlock", spins, asked::full));
     locks.push_back(native_lock<peers::ck_pf>("ck_pflock", spins, asked::full));
 #endif

@@ -1,4 +1,4 @@
-// The floor under all locks.
+// The floor under all locks and counters.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,17 @@ public:
 
 private:
     std::atomic<std::uint32_t> word_{0};
+};
+
+// Two additions: the least that counting a reference and giving it back costs. Guards nothing.
+class bare_counter {
+public:
+    void get() { count_.fetch_add(1, std::memory_order_relaxed); }
+    void put() { count_.fetch_sub(1, std::memory_order_release); }
+    [[nodiscard]] std::int64_t count() const { return count_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::int64_t> count_{1};
 };
 
 } // namespace holdfast::peers
