@@ -35,7 +35,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(shared_mutex, lockable, just_this);
 INSTANTIATE_TYPED_TEST_SUITE_P(shared_mutex, rw_lockable, just_this);
 
 static_assert(sizeof(shared_mutex) <= 16);
-static_assert(std::is_trivially_destructible_v<shared_mutex>);
+static_assert(under_tsan || std::is_trivially_destructible_v<shared_mutex>);
 constinit shared_mutex before_main;
 const bool worked_before_main = [] {
     const std::scoped_lock guard(before_main);

@@ -1,5 +1,6 @@
 // What ThreadSanitizer finds out with what it is told of our locks: mistakes that are planted here. Without the sanitizer: that
 // telling it costs nothing.
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include <holdfast/mutex.hpp>
 #include <holdfast/rw_spinlock.hpp>
+#include <holdfast/shared_mutex.hpp>
 #include <holdfast/spinlock.hpp>
 
 namespace holdfast {
@@ -18,7 +20,8 @@ namespace {
 
 static_assert(std::is_empty_v<told_to_tsan<native>>);
 static_assert(under_tsan || std::is_trivially_destructible_v<told_to_tsan<native>>);
-static_assert(sizeof(mutex) == 8 && sizeof(spinlock) == 4 && sizeof(rw_spinlock) == 8);
+static_assert(sizeof(mutex) == 8 && sizeof(shared_mutex) == 16 && sizeof(spinlock) == 4 &&
+              sizeof(rw_spinlock) == 8);
 
 #if HOLDFAST_UNDER_TSAN
 class found_by_tsan : public testing::Test {
@@ -54,6 +57,7 @@ void take_in_both_orders() {
 TEST_F(found_by_tsan, locks_taken_in_opposite_orders) {
     expect(66, "lock-order-inversion", take_in_both_orders<mutex, mutex>);
     expect(66, "lock-order-inversion", take_in_both_orders<spinlock, rw_spinlock>);
+    expect(66, "lock-order-inversion", take_in_both_orders<mutex, shared_mutex>);
 }
 
 TEST_F(found_by_tsan, a_lock_destroyed_while_held) {
@@ -105,6 +109,40 @@ TEST_F(found_by_tsan, nothing_where_nothing_is_wrong) {
         rw_spinlock shared;
         const std::shared_lock one(shared);
         std::thread([&] { const std::shared_lock another(shared); }).join();
+    });
+}
+
+// All ways into and out of a shared_mutex's modes, and a hold for reading that another thread gives up.
+TEST_F(found_by_tsan, nothing_where_holds_become_others) {
+    expect(0, "", [] {
+        using namespace std::chrono_literals;
+        static shared_mutex lock;
+        static int data = 0;
+        const auto change = [] {
+            lock.lock_upgrade();
+            lock.unlock_upgrade_and_lock();
+            ++data;
+            lock.unlock_and_lock_upgrade();
+            if (lock.try_unlock_upgrade_and_lock()) {
+                ++data;
+                lock.downgrade();
+            } else {
+                lock.unlock_upgrade_and_lock_shared();
+            }
+            lock.unlock_shared();
+            if (lock.try_lock_for(1ms)) {
+                ++data;
+                lock.unlock();
+            }
+        };
+        std::thread one(change);
+        change();
+        one.join();
+        lock.lock_shared();
+        std::thread([] { lock.unlock_shared(); }).join();
+        lock.lock();
+        ++data;
+        lock.unlock();
     });
 }
 #else

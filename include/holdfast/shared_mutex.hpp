@@ -65,13 +65,14 @@
 #include <holdfast/platform.hpp>
 #include <holdfast/thread_annotations.hpp>
 #include <holdfast/timed_wait.hpp>
+#include <holdfast/tsan_annotations.hpp>
 
 namespace holdfast {
 
 // SharedTimedMutex of the standard and UpgradeLockable of Boost, over a platform. 16 bytes. Not recursive. Exclusive and
 // upgradable holds belong to the thread that locked; a shared one may be given up by any thread.
 template <class P>
-class HOLDFAST_CAPABILITY("shared_mutex") basic_shared_mutex {
+class HOLDFAST_CAPABILITY("shared_mutex") basic_shared_mutex : told_to_tsan<P> {
     using word = std::uint64_t;
     using nanoseconds = std::chrono::nanoseconds;
 
@@ -113,6 +114,7 @@ public:
     // ---- Exclusive.
 
     void lock() HOLDFAST_ACQUIRE() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        this->begin_lock();
         word free = 0;
         // acquire: pairs with the releases of all operations that let go of the lock.
         if (word_.compare_exchange_strong(free, writer, std::memory_order_acquire, std::memory_order_relaxed))
@@ -120,11 +122,12 @@ public:
             set_owner();
         else
             lock_slow(mode::write, forever);
+        this->end_lock();
     }
 
     // Takes the lock if nobody has it and nobody has waited for too long.
     [[nodiscard]] bool try_lock() HOLDFAST_TRY_ACQUIRE(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
-        return try_take(mode::write);
+        return try_now(mode::write);
     }
 
     // The timed ones are false if the time has passed first, and try at least once. A system clock may be set meanwhile.
@@ -140,6 +143,7 @@ public:
     }
 
     void unlock() HOLDFAST_RELEASE() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        this->say_unlock();
         word alone = writer;
         // release: pairs with the acquires of who gets the lock next.
         if (!word_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed))
@@ -159,7 +163,7 @@ public:
     // Takes the lock if nobody writes, spins to write, or has waited for too long; and if nobody waits or nobody is in.
     [[nodiscard]] bool try_lock_shared()
         HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
-        return try_take(mode::read);
+        return try_now(mode::read);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time)
@@ -182,7 +186,7 @@ public:
     }
     [[nodiscard]] bool try_lock_upgrade()
         HOLDFAST_TRY_ACQUIRE_SHARED(true) HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
-        return try_take(mode::upgrade);
+        return try_now(mode::upgrade);
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_upgrade_for(const std::chrono::duration<Rep, Period>& time)
@@ -202,18 +206,22 @@ public:
     // ---- From one to another; nobody writes in between. Only the first waits: for the readers to go.
 
     void unlock_upgrade_and_lock() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        this->begin_lock();
         if (!try_take(mode::promote))
             lock_slow(mode::promote, forever);
+        this->end_lock();
     }
     // False: there are readers; the upgradable hold stays.
     [[nodiscard]] bool try_unlock_upgrade_and_lock() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
-        return try_take(mode::promote);
+        return try_now(mode::promote);
     }
     void unlock_and_lock_upgrade() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        this->say_unlock();
         // release: pairs with the acquire of readers. Here and below.
         wake_first(word_.fetch_add(upgrader - writer, std::memory_order_release));
     }
     void unlock_and_lock_shared() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
+        this->say_unlock();
         wake_first(word_.fetch_add(reader - writer, std::memory_order_release));
     }
     void unlock_upgrade_and_lock_shared() HOLDFAST_NO_THREAD_SAFETY_ANALYSIS {
@@ -296,6 +304,21 @@ private:
         return false;
     }
 
+    // ---- What ThreadSanitizer is told: of writing only. It takes a hold for its thread's own, and a reader's may be given up by
+    // any; what orders readers it sees by itself.
+
+    bool try_now(mode m) {
+        return telling(m, [this, m] { return try_take(m); });
+    }
+
+    template <class Take>
+    bool telling(mode m, Take take) {
+        if (m != mode::write && m != mode::promote)
+            return take();
+        this->begin_try();
+        return this->end_try(take());
+    }
+
     // ---- Letting go. The word may be gone when these run: they have its last value.
 
     // After an operation that may have opened the lock to the first waiter.
@@ -330,7 +353,7 @@ private:
 
     template <class Rep, class Period>
     bool try_for(mode m, const std::chrono::duration<Rep, Period>& time) {
-        return try_take(m) || (time > time.zero() && lock_slow(m, to_wait(time)));
+        return telling(m, [&] { return try_take(m) || (time > time.zero() && lock_slow(m, to_wait(time))); });
     }
 
     template <class Clock, class Duration>
