@@ -20,8 +20,8 @@ struct own_wait {
     bool is_condition = false;
     side how = side::alone;
 };
-static_assert(sizeof(own_wait) <= sizeof(os::wait_note) && alignof(own_wait) <= alignof(os::wait_note) &&
-              std::is_trivially_destructible_v<own_wait>);
+static_assert(sizeof(own_wait) <= sizeof(os::wait_note));
+static_assert(alignof(own_wait) <= alignof(os::wait_note) && std::is_trivially_destructible_v<own_wait>);
 
 lock_kind kind_of(waited_for what) {
     switch (what) {

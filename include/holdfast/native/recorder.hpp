@@ -26,49 +26,21 @@ struct wait_note {
 // Both leave errno alone, take no lock, and take the lock's address for a number: it may be gone at the end. Whoever
 // begins a wait ends it, on the same thread.
 struct recorder {
-    std::atomic<std::uint32_t> stamp;
-    void (*begin)(wait_note& note, const void* lock, waited_for what, bool shared);
-    void (*end)(wait_note& note, bool taken);
+    std::atomic<std::uint32_t> stamp{0};
+    void (*begin)(wait_note& note, const void* lock, waited_for what, bool shared) = nullptr;
+    void (*end)(wait_note& note, bool taken) = nullptr;
 
     // Another layout has another stamp.
     static constexpr std::uint32_t our_stamp = 0x484f'5701;
     // Far from where Linux maps things of itself. Nowhere on 32-bit machines, where nothing is recorded.
     static constexpr std::uintptr_t meeting_place =
         sizeof(void*) == 8 ? static_cast<std::uintptr_t>(0x7e80'0010'0000ull) : 0;
-
-    // The one of this process; null if it isn't recorded.
-    static const recorder* here() {
-        // acquire: pairs with the release in look; null is "not looked yet".
-        const recorder* const known = found.load(std::memory_order_acquire);
-        const recorder* const seen = known != nullptr ? known : look();
-        return seen == &none ? nullptr : seen;
-    }
-
-private:
-    [[gnu::cold, gnu::noinline]] static const recorder* look() {
-        const preserved_errno errno_now;
-        const auto* const there = reinterpret_cast<const recorder*>(meeting_place);
-        // Asked of the kernel, as there may be anything or nothing: requeues no waiter if the word is the stamp.
-        const bool stamped = meeting_place != 0 && syscall(SYS_futex, there, FUTEX_CMP_REQUEUE_PRIVATE, 0,
-                                                           nullptr, there, our_stamp) == 0;
-        // acquire: pairs with the release of the stamp, for the functions.
-        const recorder* const seen =
-            stamped && there->stamp.load(std::memory_order_acquire) == our_stamp ? there : &none;
-        found.store(seen, std::memory_order_release);
-        return seen;
-    }
-
-    static const recorder none;
-    static std::atomic<const recorder*> found;
 };
-
-inline constinit const recorder recorder::none{};
-inline constinit std::atomic<const recorder*> recorder::found{nullptr};
 
 // One wait (clause L).
 class wait_to_record {
 public:
-    wait_to_record(const void* lock, waited_for what, bool shared) : recorder_(recorder::here()) {
+    wait_to_record(const void* lock, waited_for what, bool shared) : recorder_(here()) {
         if (recorder_ != nullptr) [[unlikely]]
             recorder_->begin(note_, lock, what, shared);
     }
@@ -82,6 +54,30 @@ public:
     bool over(bool taken) { return taken_ = taken; }
 
 private:
+    // The recorder of this process; null if it isn't recorded.
+    static const recorder* here() {
+        // acquire: pairs with the release in look; null is "not looked yet".
+        const recorder* const known = found.load(std::memory_order_acquire);
+        const recorder* const seen = known != nullptr ? known : look();
+        return seen == &none ? nullptr : seen;
+    }
+
+    [[gnu::cold, gnu::noinline]] static const recorder* look() {
+        const preserved_errno errno_now;
+        const auto* const there = reinterpret_cast<const recorder*>(recorder::meeting_place);
+        // Asked of the kernel, as there may be anything or nothing: requeues no waiter if the word is the stamp.
+        const bool stamped = there != nullptr && syscall(SYS_futex, there, FUTEX_CMP_REQUEUE_PRIVATE, 0,
+                                                         nullptr, there, recorder::our_stamp) == 0;
+        // acquire: pairs with the release of the stamp, for the functions.
+        const recorder* const seen =
+            stamped && there->stamp.load(std::memory_order_acquire) == recorder::our_stamp ? there : &none;
+        found.store(seen, std::memory_order_release);
+        return seen;
+    }
+
+    static inline constinit const recorder none{};
+    static inline constinit std::atomic<const recorder*> found{nullptr};
+
     const recorder* recorder_;
     bool taken_ = false;
     wait_note note_;
