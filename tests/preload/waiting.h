@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +24,7 @@ static void i_have_it(int me) {
 static void until_waits(int who) {
     char text[256] = "";
     char name[64];
-    const char* state = NULL;
+    char state = 0;
     while (__atomic_load_n(&waiting[who], __ATOMIC_SEQ_CST) == 0)
         sched_yield();
     snprintf(name, sizeof name, "/proc/self/task/%d/stat", __atomic_load_n(&waiting[who], __ATOMIC_SEQ_CST));
@@ -35,8 +34,8 @@ static void until_waits(int who) {
         if (file >= 0)
             close(file);
         text[size < 0 ? 0 : size] = '\0';
-        state = strrchr(text, ')');
-        if (state == NULL || state[1] == '\0' || state[2] != 'S')
+        /* Number, name (ours have no blanks), state. */
+        if (sscanf(text, "%*s %*s %c", &state) != 1 || state != 'S')
             sched_yield();
-    } while (state == NULL || state[1] == '\0' || state[2] != 'S');
+    } while (state != 'S');
 }
