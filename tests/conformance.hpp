@@ -695,6 +695,23 @@ struct naming {
 };
 
 template <class P>
+struct waits {
+    static constexpr const char* name = "L_a_wait_gives_back_how_it_went";
+    static constexpr unsigned threads = 2;
+    typename P::template atomic<std::uint32_t> word{0};
+
+    void thread(unsigned) {
+        for (const waited_for what : {waited_for::mutex, waited_for::shared_mutex, waited_for::condition}) {
+            typename P::waiting first{this, what, false};
+            typename P::waiting inner{&word, what, true};
+            if (first.over(true) && !inner.over(false))
+                word.fetch_add(1, relaxed);
+        }
+    }
+    [[nodiscard]] bool ok() const { return word.load(relaxed) == 6; }
+};
+
+template <class P>
 struct lines {
     static constexpr const char* name = "J_queue_nodes_have_cache_lines_of_their_own";
     static constexpr unsigned threads = 1;
@@ -909,7 +926,7 @@ using lock_scenarios =
          await_acquires<P>, await_both_ways<P>, await_or_give_up<P>, pausing<P>, identities<P>,
          asking_about_the_gone<P>, preemption<P>, token_first<P>, token_orders<P>, two_wakers<P>,
          nested_slots<P>, others_nodes<P>, nested_sleep_slots<P>, sleeping_with_a_node<P>, naming<P>,
-         lines<P>, wait_records<P>>;
+         lines<P>, wait_records<P>, waits<P>>;
 
 template <class P, template <class...> class List = std::tuple>
 using timed_scenarios = List<await_until<P>, park_until<P>, deadlines<P>>;

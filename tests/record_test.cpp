@@ -229,6 +229,93 @@ TEST_F(record, says_so_if_locks_are_not_the_problem) {
         holdfast_run("report quiet.holdfast --by thread").out.starts_with("Locks are not what holds"));
 }
 
+// ---- Holdfast's own locks ----
+
+const json* lock_named(const json& locks, std::string_view name) {
+    const auto found = std::find_if(locks.begin(), locks.end(), [name](const json& lock) {
+        return lock["lock"].get<std::string>().find(name) != std::string::npos;
+    });
+    return found == locks.end() ? nullptr : &*found;
+}
+
+bool waits_in(const json& lock, std::string_view function) {
+    return std::any_of(lock["sites"].begin(), lock["sites"].end(), [function](const json& site) {
+        return std::any_of(site["stack"].begin(), site["stack"].end(), [function](const json& place) {
+            return place["function"].get<std::string>().find(function) != std::string::npos;
+        });
+    });
+}
+
+// However the program was linked.
+class own_locks : public record, public testing::WithParamInterface<const char*> {};
+
+TEST_P(own_locks, tell_of_their_waits) {
+    const outcome without = run(program(GetParam()));
+    ASSERT_EQ(without.status, 0) << without.error;
+    const outcome with = holdfast_run("record -o r -- " + program(GetParam()));
+    EXPECT_EQ(with.status, without.status);
+    EXPECT_EQ(with.out, without.out);
+    const json r = report("r");
+    const auto find = [&](const char* list, const char* name) {
+        const json* const lock = lock_named(r[list], name);
+        EXPECT_NE(lock, nullptr) << name << " is not in " << r[list].dump(2);
+        return lock == nullptr ? json() : *lock;
+    };
+    const json queue = find("locks", "queue_lock");
+    const json table = find("locks", "table.lock");
+    const json heap = find("locks", "first used in");
+    const json filled = find("conditions", "box.filled");
+    ASSERT_TRUE(!queue.is_null() && !table.is_null() && !heap.is_null() && !filled.is_null());
+    EXPECT_EQ(queue["kind"], "holdfast::mutex");
+    EXPECT_EQ(queue["acquisitions_known"], false);
+    EXPECT_EQ(queue["alone"]["waits"], 11);
+    EXPECT_EQ(queue["alone"]["failed"], 1);
+    EXPECT_GT(queue["wait_ns"]["p99"], 0);
+    EXPECT_TRUE(waits_in(queue, "wait_in_queue"));
+    EXPECT_EQ(table["kind"], "holdfast::shared_mutex");
+    EXPECT_EQ(table["alone"]["waits"], 10);
+    EXPECT_EQ(table["shared"]["waits"], 10);
+    EXPECT_TRUE(waits_in(table, "wait_to_write") && waits_in(table, "wait_to_read"));
+    EXPECT_EQ(heap["alone"]["waits"], 10);
+    EXPECT_EQ(filled["alone"]["waits"], 11);
+    EXPECT_EQ(filled["alone"]["failed"], 1);
+    // Others count as ever.
+    const json* const free = lock_named(r["locks"], "free_lock");
+    EXPECT_TRUE(free != nullptr && (*free)["acquisitions"] == 1 && (*free)["acquisitions_known"] == true);
+    // They are part of the verdict's shares.
+    std::uint64_t waited = 0;
+    for (const json& lock : r["locks"])
+        waited += lock["wait_ns"]["sum"].get<std::uint64_t>();
+    EXPECT_EQ(r["lock_wait_ns"], waited);
+    EXPECT_EQ(r["condition_ns"], filled["wait_ns"]["sum"]);
+    const std::string page = holdfast_run("report r").out;
+    EXPECT_NE(page.find("11 acquisitions waited; the others, holds and owners are not known of this kind"),
+              std::string::npos)
+        << page;
+}
+
+INSTANTIATE_TEST_SUITE_P(record, own_locks, testing::Values("own_locks", "own_locks_fixed"));
+
+TEST_F(record, a_lock_on_the_heap_is_likely_the_member_that_its_function_has) {
+    ASSERT_EQ(holdfast_run("record -o r -- " + program("heap_locks")).status, 0);
+    const json locks = report("r")["locks"];
+    const auto origin = [&](std::string_view function) {
+        const json* const lock = lock_named(locks, function);
+        const std::string name = lock == nullptr ? "not there" : (*lock)["lock"].get<std::string>();
+        return name.substr(std::min(name.find(", likely"), name.size()));
+    };
+    EXPECT_EQ(origin("account::pay()"), ", likely account::guarded_.lock") << locks.dump(2);
+    EXPECT_EQ(origin("account::read()"), ", likely account::history_");
+    EXPECT_EQ(origin("ledger::close()"), ", likely in a ledger");
+    EXPECT_EQ(origin("made::made()"), ", likely made::lock");
+    // Where nothing says so, nothing is said.
+    for (const std::string function : {"lock_one(", "stranger::borrow("}) {
+        const json* const lock = lock_named(locks, function);
+        ASSERT_NE(lock, nullptr) << function;
+        EXPECT_EQ((*lock)["lock"].get<std::string>().find("likely"), std::string::npos) << *lock;
+    }
+}
+
 // ---- One planted problem each ----
 
 struct planted_trouble {
@@ -496,6 +583,23 @@ TEST_F(record, begins_and_stops_when_told_from_elsewhere) {
     const outcome late = holdfast_run("record --stop a");
     EXPECT_EQ(late.status, 2);
     EXPECT_NE(late.error.find("a: this recording has ended"), std::string::npos) << late.error;
+}
+
+TEST_F(record, a_recording_that_waits_to_begin_says_so) {
+    const std::string self = (build_ / "holdfast").string();
+    const outcome during = holdfast_run(fmt::format(
+        "record -o a --no-follow --delay 100000 -- {} '{} report a >page' '{} report a --json -' true true",
+        program("phases"), self, self));
+    ASSERT_EQ(during.status, 0) << during.error;
+    const std::string page = holdfast::read_text((folder_ / "page").string());
+    EXPECT_TRUE(page.starts_with("Nothing is recorded yet: /")) << page;
+    EXPECT_EQ(std::count(page.begin(), page.end(), '\n'), 1) << page;
+    EXPECT_NE(during.out.find("\"begun\": false"), std::string::npos) << during.out;
+    const outcome after = holdfast_run("report a");
+    EXPECT_EQ(after.status, 0);
+    EXPECT_TRUE(after.out.starts_with("Nothing is recorded here: /")) << after.out;
+    for (const char* more : {"--by thread", "--by site", "--folded", "--pprof p"})
+        EXPECT_EQ(holdfast_run(fmt::format("report a {}", more)).status, 0) << more;
 }
 
 TEST_F(record, begins_and_stops_at_signals_to_itself) {

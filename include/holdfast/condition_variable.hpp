@@ -171,12 +171,13 @@ private:
     }
 
     bool sleep(waiter& mine, const deadline& until) {
+        typename P::waiting waiting{this, waited_for::condition, false};
         while (!mine.granted()) {
             P::park(until);
             if (until.expired())
-                return !leave(mine);
+                return waiting.over(!leave(mine));
         }
-        return true;
+        return waiting.over(true);
     }
 
     // Ends the caller's wait. False: it was notified.

@@ -157,13 +157,14 @@ private:
     // False: `wait` is over.
     [[gnu::cold, gnu::noinline]] bool lock_slow(std::chrono::nanoseconds wait) {
         typename P::frame frame{"mutex_lock_slow"};
+        typename P::waiting waiting{this, waited_for::mutex, false};
         const deadline until =
             wait == std::chrono::nanoseconds::max() ? deadline::never() : deadline::after(wait);
         if (spin(until))
-            return true;
+            return waiting.over(true);
         // Who waits for less gives up before it may ask for the hand-off.
         const deadline patience = wait < handoff_after ? until : deadline::after(handoff_after);
-        return join() || wait_in_line(until, patience);
+        return waiting.over(join() || wait_in_line(until, patience));
     }
 
     // As a newcomer. False: not worth it any longer, or `until` has passed.

@@ -50,6 +50,9 @@
 //     must know of one that waits for it. A thread waits for one lock at a time. Records are never freed; a thread that
 //     gets the identity of one that is gone gets its record as it was left. gone(t) is false while t waits for a lock of this
 //     process, and true if t was alive where a fork made this process, and didn't call it. Then t's record says nothing.
+//  L  Waits for profiles. A `P::waiting` object lives as long as its thread waits in a lock's slow path, and is told the
+//     lock's address (never followed: the lock may be gone when it ends), what it is, and whether to share it; over(taken)
+//     tells it how the wait went, and gives that back. Native passes it on to whoever records the process.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -152,6 +155,15 @@ struct alignas(P::line_size) queue_node {
     typename P::template atomic<std::uint32_t> granted{0};
 };
 
+// What a thread waits for (clause L). The numbers are part of how locks and `holdfast record` meet: they stay.
+enum class waited_for : std::uint32_t { mutex, shared_mutex, condition };
+
+// A wait of which nobody is told.
+struct [[maybe_unused]] unrecorded_wait {
+    unrecorded_wait(const void*, waited_for, bool) {}
+    bool over(bool taken) { return taken; }
+};
+
 // What a sleeping lock keeps of a thread that waits for it (clause K): links to other threads by their identities, so that a
 // lock's line of waiters fits in half a word. Which lock uses which field when is the lock's business.
 template <class P>
@@ -165,7 +177,7 @@ struct alignas(P::line_size) wait_record {
 template <class P>
 concept platform = requires(typename P::template atomic<std::uint32_t>& word,
                             typename P::template var<int>& plain, const typename P::deadline& deadline,
-                            thread_id thread, std::uint32_t expected) {
+                            thread_id thread, std::uint32_t expected, typename P::waiting& waiting) {
     // A
     { word.load(std::memory_order_acquire) } -> std::same_as<std::uint32_t>;
     word.store(1u, std::memory_order_release);
@@ -226,6 +238,9 @@ concept platform = requires(typename P::template atomic<std::uint32_t>& word,
     // I, J
     P::count(event::lock_pending);
     requires std::constructible_from<typename P::frame, const char*>;
+    // L
+    requires std::constructible_from<typename P::waiting, const void*, waited_for, bool>;
+    { waiting.over(true) } -> std::same_as<bool>;
     { P::line_size } -> std::convertible_to<std::size_t>;
 };
 

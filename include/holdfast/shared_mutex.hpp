@@ -398,8 +398,9 @@ private:
     // False: the time has passed first.
     [[gnu::cold, gnu::noinline]] bool lock_slow(mode m, nanoseconds time) {
         typename P::frame frame{"shared_mutex"};
+        typename P::waiting waiting{this, waited_for::shared_mutex, m == mode::read || m == mode::upgrade};
         const auto until = time == forever ? P::deadline::never() : P::deadline::after(time);
-        return spin_before_queueing(m, time) || wait(m, time, until);
+        return waiting.over(spin_before_queueing(m, time) || wait(m, time, until));
     }
 
     bool spin_before_queueing(mode m, nanoseconds time) {

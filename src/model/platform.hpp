@@ -238,6 +238,9 @@ struct platform {
         explicit frame(const char*) {}
     };
 
+    // Clause L.
+    using waiting = unrecorded_wait;
+
 private:
     // How many queue nodes each thread has in use in this execution.
     static std::uint32_t& depth_in_use() {

@@ -343,7 +343,10 @@ lock_entry& add_lock(control& c, const volatile void* address, lock_kind kind, c
     return c.out.lock(0);
 }
 
-void initialised(control& c, const volatile void* address, lock_kind kind, const void* pc) {
+namespace {
+
+void replace_lock(control& c, const volatile void* address, lock_kind kind, const void* pc,
+                  bool initialised) {
     const bookkeeping inside_here;
     const std::uint64_t key = reinterpret_cast<std::uint64_t>(address) >> 2;
     constexpr std::uint32_t mask = (1u << trace::lock_number_bits) - 1;
@@ -358,7 +361,7 @@ void initialised(control& c, const volatile void* address, lock_kind kind, const
         } else {
             stack = written_stack(c, &caller, 1);
         }
-        return c.out.add_lock(reinterpret_cast<std::uint64_t>(address), kind, stack, true);
+        return c.out.add_lock(reinterpret_cast<std::uint64_t>(address), kind, stack, initialised);
     };
     for (std::uint32_t probe = 0; probe < longest_probe; ++probe) {
         std::atomic<std::uint64_t>& slot = c.index[(slot_of(c, key) + probe) & c.index_mask];
@@ -367,7 +370,7 @@ void initialised(control& c, const volatile void* address, lock_kind kind, const
         if (there >> trace::lock_number_bits == key) {
             lock_entry& lock = c.out.lock(static_cast<std::uint32_t>(there) & mask);
             if (lock.kind.load(relaxed) == static_cast<std::uint32_t>(kind) &&
-                lock.initialised.load(relaxed) == 1 &&
+                lock.initialised.load(relaxed) == (initialised ? 1 : 0) &&
                 c.out.stack(lock.stack.load(relaxed)).frames[0].load(relaxed) == caller) {
                 lock.lives.fetch_add(1, relaxed);
                 return;
@@ -384,6 +387,16 @@ void initialised(control& c, const volatile void* address, lock_kind kind, const
                                          std::memory_order_acq_rel, std::memory_order_acquire))
             return;
     }
+}
+
+} // namespace
+
+void initialised(control& c, const volatile void* lock, lock_kind kind, const void* pc) {
+    replace_lock(c, lock, kind, pc, true);
+}
+
+void became(control& c, const volatile void* lock, lock_kind kind, const void* pc) {
+    replace_lock(c, lock, kind, pc, false);
 }
 
 std::uint32_t sampled_acquisition(control& c, const void* pc) {

@@ -152,6 +152,9 @@ inline lock_entry* find_lock(const control& c, const volatile void* lock) {
 // A lock was initialised by the caller at `pc`: a new lock, if the address had one that was initialised elsewhere.
 void initialised(control& c, const volatile void* lock, lock_kind kind, const void* pc);
 
+// The same for a lock of whose initialisation nobody told, now that it is used.
+void became(control& c, const volatile void* lock, lock_kind kind, const void* pc);
+
 // An acquisition that is about to be tried is a sample: its stack. The thread's acquisitions so far are written down.
 std::uint32_t sampled_acquisition(control& c, const void* pc);
 

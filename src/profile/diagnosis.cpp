@@ -36,6 +36,8 @@ bool writers_starve(const lock& l) {
 }
 
 bool is_convoy(const lock& l) {
+    if (!trace::counts_acquisitions(l.figures.kind))
+        return false;
     const auto half = static_cast<std::uint64_t>(most * static_cast<double>(l.acquisitions()));
     return l.waits.count >= half && l.figures.owner_changes >= half && l.figures.longest_queue >= 2;
 }

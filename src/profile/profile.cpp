@@ -32,9 +32,16 @@ std::vector<call_stack> named(symbols& names, const std::vector<trace::stack_rea
 
 // Whether a frame is of those that wrap a lock rather than use it.
 bool wraps(const place& p) {
-    constexpr std::string_view prefixes[] = {"std::", "__gthread", "boost::", "pthread_", "mtx_"};
+    constexpr std::string_view prefixes[] = {"std::",    "__gthread", "__glibcxx_",       "boost::",
+                                             "pthread_", "mtx_",      "holdfast::basic_", "holdfast::os::"};
+    // Templates' names begin with what they return.
+    std::string_view name = p.function;
+    for (const std::string_view type : {"void ", "bool ", "std::cv_status "}) {
+        if (name.starts_with(type))
+            name.remove_prefix(type.size());
+    }
     return std::any_of(std::begin(prefixes), std::end(prefixes),
-                       [&p](std::string_view prefix) { return p.function.starts_with(prefix); });
+                       [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 void name(lock& l, symbols& names, const call_stack& stack, std::uint32_t generation) {
@@ -49,6 +56,8 @@ void name(lock& l, symbols& names, const call_stack& stack, std::uint32_t genera
         l.origin =
             fmt::format("{} in {}{}", figures.initialised ? "initialised" : "first used", user->function,
                         user->source.empty() ? "" : fmt::format(" ({})", user->source));
+        if (const std::string member = names.likely_member(*user, figures.kind); !member.empty())
+            l.origin += ", likely " + (member.starts_with("a ") ? "in " + member : member);
         l.name += ' ' + l.origin;
     }
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include <cxxabi.h>
 #include <dwarf.h>
@@ -55,6 +56,7 @@ void set_source(place& p, const char* file, int line) {
 }
 
 struct inlining {
+    Dwarf_Die die;
     std::string function;
     const char* file; // where it was inlined; null: unknown
     int line;
@@ -77,13 +79,18 @@ int number_of(Dwarf_Die& die, unsigned name) {
     return known && value <= std::numeric_limits<int>::max() ? static_cast<int>(value) : 0;
 }
 
-// The functions that were inlined at this address of libdw's, innermost first.
-std::vector<inlining> inlinings(Dwfl_Module* module, std::uint64_t address) {
+struct functions_at {
+    std::vector<inlining> inlined;   // innermost first
+    std::optional<Dwarf_Die> around; // the function that has the frame
+};
+
+// The functions that have this address of libdw's.
+functions_at functions_of(Dwfl_Module* module, std::uint64_t address) {
     struct freed {
         Dwarf_Die* dies = nullptr;
         ~freed() { std::free(dies); } // NOLINT(cppcoreguidelines-no-malloc): libdw's
     };
-    std::vector<inlining> found;
+    functions_at found;
     Dwarf_Addr bias = 0;
     Dwarf_Die* const unit = dwfl_module_addrdie(module, address, &bias);
     // The first scopes are those of the code; those around an inlined one, that of its definition. So the chain of
@@ -99,13 +106,15 @@ std::vector<inlining> inlinings(Dwfl_Module* module, std::uint64_t address) {
         files = nullptr;
     for (int i = 0; i < count; ++i) {
         Dwarf_Die& scope = chain.dies[i];
-        if (dwarf_tag(&scope) == DW_TAG_subprogram)
+        if (dwarf_tag(&scope) == DW_TAG_subprogram) {
+            found.around = scope;
             break;
+        }
         if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine)
             continue;
         const auto file = static_cast<std::size_t>(number_of(scope, DW_AT_call_file));
-        found.push_back(
-            {function_name(scope),
+        found.inlined.push_back(
+            {scope, function_name(scope),
              files != nullptr && file < files_count ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr,
              number_of(scope, DW_AT_call_line)});
     }
@@ -136,6 +145,7 @@ struct symbols::session {
     Dwfl_Callbacks callbacks{};
     Dwfl* dwfl = nullptr;
     std::map<Dwfl_Module*, static_variables> variables;
+    std::map<const place*, Dwarf_Die> functions;
 
     session() {
         callbacks.find_elf = dwfl_build_id_find_elf;
@@ -166,8 +176,12 @@ symbols::symbols(const std::vector<trace::module_read>& modules) : session_(std:
         const bool good = module != nullptr && same_build(module, m);
         if (!good)
             unreadable_.push_back(printable(m.path));
+        // A program that isn't position-independent stays where it is, far below the others.
+        GElf_Addr start = place;
+        if (module != nullptr)
+            dwfl_module_info(module, nullptr, &start, nullptr, nullptr, nullptr, nullptr, nullptr);
         modules_.push_back(
-            {&m, good ? module : nullptr, place - m.start, static_cast<std::uint32_t>(modules_.size() + 1)});
+            {&m, good ? module : nullptr, start - m.start, static_cast<std::uint32_t>(modules_.size() + 1)});
         place += apart;
     }
     dwfl_report_end(session_->dwfl, nullptr, nullptr);
@@ -219,7 +233,8 @@ const std::vector<place>& symbols::callers(std::uint64_t return_address, std::ui
     }
     // The innermost of those inlined has the line of the call; each other one, and the frame's function, that where
     // the one inside was inlined.
-    for (const inlining& in : inlinings(module, address)) {
+    const functions_at functions = functions_of(module, address);
+    for (const inlining& in : functions.inlined) {
         place inner = frame;
         inner.function = in.function;
         inner.named = true;
@@ -228,7 +243,16 @@ const std::vector<place>& symbols::callers(std::uint64_t return_address, std::ui
         set_source(frame, in.file, in.line);
     }
     found.push_back(std::move(frame));
+    for (std::size_t i = 0; i < functions.inlined.size(); ++i)
+        session_->functions.try_emplace(&found[i], functions.inlined[i].die);
+    if (functions.around)
+        session_->functions.try_emplace(&found.back(), *functions.around);
     return found;
+}
+
+std::string symbols::likely_member(const place& where, trace::lock_kind kind) const {
+    const auto function = session_->functions.find(&where);
+    return function == session_->functions.end() ? "" : profile::likely_member(function->second, kind);
 }
 
 variable_name symbols::variable(std::uint64_t address, std::uint32_t generation) {

@@ -52,6 +52,10 @@ public:
     // The variable at this address; no name if it is none of a file's.
     variable_name variable(std::uint64_t address, std::uint32_t generation);
 
+    // What the function of a place, that callers() gave, says of a lock of this kind that it takes or makes: "account::lock",
+    // if that is likely, or "a ledger", or nothing (variables.hpp).
+    [[nodiscard]] std::string likely_member(const place& where, trace::lock_kind kind) const;
+
     // What synchronises beside pthread locks in the mapped files ("absl", "Go"), each with a file that has it, as far
     // as their symbols tell.
     [[nodiscard]] std::map<std::string, std::string> other_runtimes() const;

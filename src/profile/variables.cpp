@@ -1,7 +1,9 @@
 // All variables of a file are found in one walk over its compilation units, which leaves out types.
 #include "profile/variables.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +16,8 @@
 namespace holdfast::profile {
 
 namespace {
+
+using trace::lock_kind;
 
 // Of nested scopes and members; a damaged file may make circles.
 constexpr int deepest = 32;
@@ -49,18 +53,48 @@ bool is_record(int tag) {
     return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
-// Whether users know the type as the lock itself; what is inside is the library's.
-bool is_lock(Dwarf_Die& type) {
+// The kind of lock, among those that debug information tells apart, that users know the type as; none: it is no lock.
+// What is inside is the library's.
+lock_kind kind_of(Dwarf_Die& type) {
+    struct named {
+        std::string_view name;
+        lock_kind kind;
+    };
+    constexpr named typedefs[] = {{"pthread_mutex_t", lock_kind::mutex},
+                                  {"pthread_rwlock_t", lock_kind::rwlock},
+                                  {"pthread_spinlock_t", lock_kind::spin},
+                                  {"pthread_cond_t", lock_kind::condition},
+                                  {"mtx_t", lock_kind::mutex},
+                                  {"cnd_t", lock_kind::condition}};
+    constexpr named classes[] = {{"mutex", lock_kind::mutex},
+                                 {"timed_mutex", lock_kind::mutex},
+                                 {"recursive_mutex", lock_kind::mutex},
+                                 {"recursive_timed_mutex", lock_kind::mutex},
+                                 {"shared_mutex", lock_kind::rwlock},
+                                 {"shared_timed_mutex", lock_kind::rwlock},
+                                 {"condition_variable", lock_kind::condition},
+                                 {"condition_variable_any", lock_kind::condition},
+                                 {"basic_mutex<holdfast::native>", lock_kind::own_mutex},
+                                 {"basic_recursive_mutex<holdfast::native>", lock_kind::own_mutex},
+                                 {"basic_shared_mutex<holdfast::native>", lock_kind::own_shared_mutex},
+                                 {"basic_condition_variable<holdfast::native>", lock_kind::condition}};
     const std::string name = name_of(type);
-    if (dwarf_tag(&type) == DW_TAG_typedef)
-        return name.starts_with("pthread_") || name == "mtx_t" || name == "cnd_t";
-    for (const std::string_view lock :
-         {"mutex", "timed_mutex", "recursive_mutex", "recursive_timed_mutex", "shared_mutex",
-          "shared_timed_mutex", "condition_variable", "condition_variable_any"}) {
-        if (name == lock)
-            return true;
-    }
-    return false;
+    const int tag = dwarf_tag(&type);
+    const std::span<const named> known = tag == DW_TAG_typedef ? std::span<const named>(typedefs)
+                                         : is_record(tag)      ? std::span<const named>(classes)
+                                                               : std::span<const named>();
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const named& n) { return n.name == name; });
+    return found == known.end() ? lock_kind::none : found->kind;
+}
+
+bool is_lock(Dwarf_Die& type) {
+    return kind_of(type) != lock_kind::none;
+}
+
+bool names_another(int tag) {
+    return tag == DW_TAG_typedef || tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
+           tag == DW_TAG_atomic_type;
 }
 
 // The indices of the element that is `offset` bytes into an array; `offset` becomes that within the element.
@@ -109,7 +143,80 @@ std::string record_name(Dwarf_Die& record) {
     return name.empty() ? "" : fmt::format("{} {}", keyword, name);
 }
 
+// The first lock of a kind that is a part of a type, and how many there are: an array's elements are two, or none.
+struct locks_inside {
+    std::string first; // ".lock"
+    std::size_t count = 0;
+};
+
+void find_locks(Dwarf_Die type, lock_kind kind, const std::string& path, int depth, locks_inside& found) {
+    const int tag = dwarf_tag(&type);
+    if (depth > deepest || found.count > 1)
+        return;
+    if (is_lock(type)) {
+        if (kind_of(type) == kind && found.count++ == 0)
+            found.first = path;
+    } else if (names_another(tag)) {
+        if (const std::optional<Dwarf_Die> named = type_of(type))
+            find_locks(*named, kind, path, depth + 1, found);
+    } else if (tag == DW_TAG_array_type) {
+        const std::size_t before = found.count;
+        if (const std::optional<Dwarf_Die> element = type_of(type))
+            find_locks(*element, kind, path, depth + 1, found);
+        if (found.count > before)
+            ++found.count;
+    } else if (is_record(tag)) {
+        Dwarf_Die child;
+        for (int more = dwarf_child(&type, &child); more == 0; more = dwarf_siblingof(&child, &child)) {
+            const int part = dwarf_tag(&child);
+            const std::optional<Dwarf_Die> its = type_of(child);
+            if (!its || dwarf_hasattr(&child, DW_AT_declaration) != 0 ||
+                dwarf_hasattr(&child, DW_AT_external) != 0)
+                continue;
+            if (part == DW_TAG_member)
+                find_locks(*its, kind, path + (name_of(child).empty() ? "" : '.' + name_of(child)), depth + 1,
+                           found);
+            else if (part == DW_TAG_inheritance)
+                find_locks(*its, kind, path, depth + 1, found);
+        }
+    }
+}
+
+// The class whose member function this is.
+std::optional<Dwarf_Die> class_of(Dwarf_Die function) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die object;
+    if (dwarf_attr_integrate(&function, DW_AT_object_pointer, &attribute) == nullptr ||
+        dwarf_formref_die(&attribute, &object) == nullptr)
+        return std::nullopt;
+    std::optional<Dwarf_Die> type = type_of(object);
+    for (int depth = 0; type && depth < deepest && !is_record(dwarf_tag(&*type)); ++depth)
+        type = type_of(*type);
+    return type;
+}
+
 } // namespace
+
+std::string likely_member(Dwarf_Die function, lock_kind kind) {
+    switch (kind) {
+    case lock_kind::recursive:
+    case lock_kind::errorcheck:
+    case lock_kind::adaptive:
+        kind = lock_kind::mutex;
+        break;
+    default:
+        break;
+    }
+    std::optional<Dwarf_Die> its = class_of(function);
+    locks_inside found;
+    if (!its || is_lock(*its) || name_of(*its).empty())
+        return "";
+    find_locks(*its, kind, "", 0, found);
+    return found.count == 0 ? ""
+           : found.count == 1
+               ? fmt::format("{}::{}", name_of(*its), found.first.substr(found.first.empty() ? 0 : 1))
+               : fmt::format("a {}", name_of(*its));
+}
 
 static_variables::static_variables(Dwfl_Module* module) {
     Dwarf_Addr bias = 0;
@@ -172,8 +279,7 @@ variable_name static_variables::member(std::uint64_t start, std::uint64_t offset
                 break;
             found.name += indices(*type, size, offset);
             type = element;
-        } else if (tag == DW_TAG_typedef || tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
-                   tag == DW_TAG_atomic_type) {
+        } else if (names_another(tag)) {
             type = type_of(*type);
         } else {
             break;

@@ -1,8 +1,10 @@
-// Which variable, and which member of it, has an address: what debug information says of static storage.
+// Which variable, and which member of it, has an address, and what is likely of a lock on the heap: what debug information
+// says of types.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <string>
 
 #include <elfutils/libdw.h>
 
@@ -26,5 +28,10 @@ private:
 
     std::map<std::uint64_t, Dwarf_Die> types_;
 };
+
+// What a member function says of the lock that it takes or makes: the member of its class that must be it, if just one is
+// of that kind ("account::lock"), or the class, if more are ("a ledger"); empty if it has none, is no member function, or
+// debug information doesn't say. That the lock is the function's own object's is an inference.
+std::string likely_member(Dwarf_Die function, trace::lock_kind kind);
 
 } // namespace holdfast::profile

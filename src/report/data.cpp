@@ -78,6 +78,7 @@ ordered_json json_of(const lock& l) {
             {"locks", l.members},
             {"address", l.figures.address},
             {"initialisations", l.figures.lives},
+            {"acquisitions_known", trace::counts_acquisitions(l.figures.kind)},
             {"acquisitions", l.figures.acquisitions},
             {"shared_acquisitions", l.figures.shared_acquisitions},
             {"wait_ns",
@@ -162,6 +163,7 @@ ordered_json as_json(const profile::profile& p, const profile::diagnosis& d, con
     const std::vector<std::uint64_t> shares = acquisitions_of_threads(p);
     return {{"program", printable(r.program)},
             {"process", r.process},
+            {"begun", r.begun},
             {"ended", r.ended},
             {"cut", r.cut},
             {"verdict",

@@ -146,10 +146,13 @@ std::string verdict(const profile::profile& p, const diagnosis& d, bool colour) 
         const lock& longest = p.locks.front();
         text += styled(fmt::format("Look first at {}.", with_type(*d.first)), style::strong, colour) + '\n';
         std::string why =
-            fmt::format("{:.1f} % of the waiting is for {}: {} of {} acquisitions waited, {} each. ",
+            fmt::format("{:.1f} % of the waiting is for {}: {}{} acquisitions waited, {} each. ",
                         per_cent(longest.waits.ns, p.lock_wait_ns),
                         d.through == nullptr ? "it" : longest.name, count(longest.waits.count),
-                        count(longest.acquisitions()), duration(longest.waits.ns / longest.waits.count));
+                        trace::counts_acquisitions(longest.figures.kind)
+                            ? fmt::format(" of {}", count(longest.acquisitions()))
+                            : "",
+                        duration(longest.waits.ns / longest.waits.count));
         if (d.through != nullptr)
             why +=
                 fmt::format("But its holders wait themselves, for most of the time that they hold it: {}. ",
@@ -194,8 +197,8 @@ std::string more(std::size_t all, std::size_t rows, std::string_view what) {
 }
 
 std::string_view short_name(lock_kind kind) {
-    constexpr std::string_view names[] = {"none",     "mutex",  "recurs.", "errchk.",
-                                          "adaptive", "rwlock", "spin",    "condition"};
+    constexpr std::string_view names[] = {"none",   "mutex", "recurs.",   "errchk.",  "adaptive",
+                                          "rwlock", "spin",  "condition", "hf mutex", "hf shared"};
     static_assert(std::size(names) == trace::lock_kinds);
     return names[static_cast<std::uint32_t>(kind)];
 }
@@ -211,9 +214,10 @@ std::string lock_table(const profile::profile& p, const options& o) {
         if (l->acquisitions() + l->waits.count == 0 || ++taken > o.top)
             continue;
         const bool waited = l->waits.count > 0;
+        const bool counted = trace::counts_acquisitions(l->figures.kind);
         table.add(
-            {l->name, std::string(short_name(l->figures.kind)), count(l->acquisitions()),
-             fmt::format("{:.1f}", per_cent(l->waits.count, l->acquisitions())),
+            {l->name, std::string(short_name(l->figures.kind)), counted ? count(l->acquisitions()) : "?",
+             counted ? fmt::format("{:.1f}", per_cent(l->waits.count, l->acquisitions())) : "?",
              waited ? duration(l->waits.ns) : "",
              waited ? fmt::format("{:.1f}", per_cent(l->waits.ns, p.lock_wait_ns)) : "",
              waited ? duration(l->waits.quantile_ns(0.99)) : "", waited ? duration(l->waits.longest_ns) : "",
@@ -477,10 +481,13 @@ std::string waits_in_detail(const lock& l) {
         a.add(s);
         a.holders[holder_text(s)] += s.ns;
     }
+    const bool counted = trace::counts_acquisitions(l.figures.kind);
     std::string text =
-        fmt::format("    who waits: {} of {} waits have a stack, from which all below is estimated;\n"
-                    "    how the holder took it is known for {:.0f} % of the time\n",
-                    count(sums.samples), count(l.waits.count), per_cent(sums.holder_ns, sums.ns));
+        fmt::format("    who waits: {} of {} waits have a stack, from which all below is estimated{}\n",
+                    count(sums.samples), count(l.waits.count),
+                    counted ? fmt::format(";\n    how the holder took it is known for {:.0f} % of the time",
+                                          per_cent(sums.holder_ns, sums.ns))
+                            : "");
     const auto longest = by_weight(waits, [](const alike& a) { return a.ns; });
     for (std::size_t i = 0; i < longest.size() && i < most; ++i) {
         const auto& [stack, a] = *longest[i];
@@ -489,7 +496,7 @@ std::string waits_in_detail(const lock& l) {
                             a.count == 0 ? 0.0 : static_cast<double>(a.behind) / static_cast<double>(a.count),
                             stack);
         const auto holders = by_weight(a.holders, [](std::uint64_t ns) { return ns; });
-        for (std::size_t h = 0; h < holders.size() && h < most_holders; ++h)
+        for (std::size_t h = 0; counted && h < holders.size() && h < most_holders; ++h)
             text += fmt::format("        {:.0f} % for a holder {}", per_cent(holders[h]->second, a.ns),
                                 holders[h]->first);
     }
@@ -512,11 +519,20 @@ std::string detail(const lock& l, const options& o) {
                     l.members > 1 ? " each; the one that was waited for longest is" : "", f.address);
     if (f.lives > 1)
         text += fmt::format(", initialised {} times", count(f.lives));
-    text += fmt::format("\n    acquired {} times, of which {} waited ({:.1f} %)\n", count(l.acquisitions()),
-                        count(l.waits.count), per_cent(l.waits.count, l.acquisitions()));
+    const bool counted = trace::counts_acquisitions(f.kind);
+    text +=
+        counted
+            ? fmt::format("\n    acquired {} times, of which {} waited ({:.1f} %)\n", count(l.acquisitions()),
+                          count(l.waits.count), per_cent(l.waits.count, l.acquisitions()))
+            : fmt::format("\n    {} acquisitions waited; the others, holds and owners are not known of this "
+                          "kind\n",
+                          count(l.waits.count));
     if (f.alone.failed + f.shared.failed > 0)
         text += fmt::format("    tries and timed waits that failed: {}\n",
                             count(f.alone.failed + f.shared.failed));
+    if (f.kind == lock_kind::own_shared_mutex)
+        text += fmt::format("    writers: {} waited {}; readers: {} waited {}\n", count(f.alone.waits),
+                            duration(f.alone.ns), count(f.shared.waits), duration(f.shared.ns));
     if (f.kind == lock_kind::rwlock)
         text += fmt::format("    writers: {} acquired, {} waited {}; readers: {} acquired, {} waited {}\n",
                             count(f.acquisitions), count(f.alone.waits), duration(f.alone.ns),
@@ -526,12 +542,13 @@ std::string detail(const lock& l, const options& o) {
                         duration(l.waits.quantile_ns(0.99)), duration(l.waits.longest_ns),
                         per_cent(sums.spun_ns, sums.ns));
     text += fmt::format(
-        "    queue: at most {}, {:.1f} others behind on average; another owner at {:.0f} % of "
-        "acquisitions;\n"
-        "    longest monopoly: one thread let go of it {} times in a row while others waited\n",
-        count(f.longest_queue),
+        "    queue: at most {}, {:.1f} others behind on average{}\n", count(f.longest_queue),
         sums.count == 0 ? 0.0 : static_cast<double>(sums.behind) / static_cast<double>(sums.count),
-        per_cent(f.owner_changes, f.acquisitions), count(f.longest_monopoly));
+        counted ? fmt::format(
+                      "; another owner at {:.0f} % of acquisitions;\n"
+                      "    longest monopoly: one thread let go of it {} times in a row while others waited",
+                      per_cent(f.owner_changes, f.acquisitions), count(f.longest_monopoly))
+                : "");
     text += bars("waits", l.waits.histogram);
     for (const auto& [what, holds] :
          {std::pair("holds", f.alone_holds), std::pair("read holds", f.shared_holds)})
@@ -566,8 +583,8 @@ std::string blind_spots(const profile::profile& p) {
     for (const std::string& file : p.without_names)
         text += fmt::format("  No names from {}: gone, changed, or not readable.\n", file);
     text +=
-        "  Never seen: locks that are no pthread or C11 ones (futexes used directly, semaphores), and locks\n"
-        "  inside libc.\n";
+        "  Never seen: locks that are neither pthread's, C11's nor Holdfast's sleeping ones (futexes used\n"
+        "  directly, semaphores), and locks inside libc.\n";
     return "\nNot seen\n" + text;
 }
 
@@ -611,6 +628,10 @@ std::string members(const std::vector<lock>& locks) {
 } // namespace
 
 std::string as_text(const profile::profile& p, const diagnosis& d, const options& o) {
+    if (!p.recording.begun)
+        return fmt::format("Nothing is recorded {}: {} (process {}) {} told to begin.\n",
+                           p.recording.ended ? "here" : "yet", printable(p.recording.program),
+                           p.recording.process, p.recording.ended ? "ended before it was" : "has yet to be");
     std::string text = verdict(p, d, o.colour);
     text +=
         '\n' + wrapped(fmt::format("{} (process {}), {} threads, {} locks, {} conditions, {}",

@@ -12,7 +12,7 @@ using profile::lock;
 std::string_view name_of(trace::lock_kind kind) {
     constexpr std::string_view names[] = {
         "none",   "mutex", "recursive mutex", "errorcheck mutex", "adaptive mutex",
-        "rwlock", "spin",  "condition"};
+        "rwlock", "spin",  "condition",       "holdfast::mutex",  "holdfast::shared_mutex"};
     static_assert(std::size(names) == trace::lock_kinds);
     return names[static_cast<std::uint32_t>(kind)];
 }

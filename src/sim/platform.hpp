@@ -249,6 +249,8 @@ public:
         std::uint32_t caller_;
     };
 
+    using waiting = unrecorded_wait;
+
 private:
     static constexpr std::uint32_t sleepers = 1u << 22; // codes from here on are threads' nodes, below CPUs'
 };

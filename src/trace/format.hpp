@@ -35,7 +35,7 @@ static_assert(u64::is_always_lock_free && sizeof(u64) == 8 && sizeof(u32) == 4);
 
 inline constexpr std::uint64_t magic =
     0x0a1a'6466'6864'6c68; // "hldhfd", then bytes that a text transfer breaks
-inline constexpr std::uint32_t version = 2;
+inline constexpr std::uint32_t version = 3;
 
 inline constexpr std::uint32_t deepest_stack = 29;
 inline constexpr std::uint32_t histogram_buckets = 40; // bucket b: [2^b, 2^(b+1)) ns; the last has no end
@@ -48,9 +48,16 @@ enum class lock_kind : std::uint32_t {
     adaptive,
     rwlock,
     spin,
-    condition
+    condition,
+    own_mutex, // Holdfast's, here and below: only their waits are known
+    own_shared_mutex
 };
-inline constexpr std::uint32_t lock_kinds = 8;
+inline constexpr std::uint32_t lock_kinds = 10;
+
+// Whether a lock's acquisitions, holds and owners are counted, and not only its waits.
+constexpr bool counts_acquisitions(lock_kind kind) {
+    return kind != lock_kind::own_mutex && kind != lock_kind::own_shared_mutex;
+}
 
 enum class site_role : std::uint32_t {
     none,

@@ -103,7 +103,7 @@ struct recording {
     std::uint64_t start_ns = 0; // of what is recorded
     std::uint64_t end_ns = 0;   // when it ended, or was last seen
     std::uint64_t start_unix_ns = 0;
-    bool begun = false; // false: it waits to be started
+    bool begun = true;  // false: it waits to be started
     bool ended = false; // false: it runs, was killed, or became another program
     bool cut = false;   // the file is shorter than its tables
     std::vector<module_read> modules;

@@ -11,6 +11,7 @@
 //  H  Contexts are threads: their nodes are in the slot. Signal handlers take the next ones.
 //  I  Nothing is counted or named.
 //  K  The record is in the slot. A thread that has ended is gone, too, until another has its slot.
+//  L  `holdfast record` is told, if it records the process (native/recorder.hpp).
 // errno is as before after everything. A lock that nobody waits for never looks into the thread table.
 #pragma once
 
@@ -28,6 +29,7 @@
 #include <holdfast/native/deadline.hpp>
 #include <holdfast/native/futex.hpp>
 #include <holdfast/native/on_cpu.hpp>
+#include <holdfast/native/recorder.hpp>
 #include <holdfast/native/spin.hpp>
 #include <holdfast/native/thread_table.hpp>
 #include <holdfast/platform.hpp>
@@ -146,6 +148,9 @@ public:
     struct [[maybe_unused]] frame {
         explicit frame(const char*) {}
     };
+
+    // L
+    using waiting = os::wait_to_record;
 
     // J
 #if defined(__x86_64__) || defined(__i386__)
