@@ -131,6 +131,12 @@ TEST_F(run, only_and_not_pick_locks_by_their_names_in_a_report) {
     EXPECT_NE(kind("pool").find("kind 0"), std::string::npos);
 }
 
+TEST_F(run, an_environment_that_names_no_lock_is_complained_of) {
+    const outcome result = in_a_folder::run(with_lock("mutx") + " " + program("in_place") + " whose");
+    EXPECT_EQ(result.error, "holdfast: HOLDFAST_RUN_LOCK: there is no lock 'mutx'; nothing is replaced\n");
+    EXPECT_NE(result.out.find("normal glibc's"), std::string::npos) << result.out;
+}
+
 TEST_F(run, lists_the_locks) {
     const outcome result = holdfast_run("run --list");
     EXPECT_EQ(result.status, 0);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <holdfast/native/native.hpp>
@@ -71,14 +72,25 @@ const rwlock_functions& functions_for(const rwlock_bytes&) {
     return *chosen->rwlock;
 }
 
+// The lock that the environment names.
+const lock_choice& find_choice() {
+    const char* const name = std::getenv("HOLDFAST_RUN_LOCK");
+    if (name == nullptr)
+        return nothing;
+    if (const lock_choice* const found = find_lock_choice(name); found != nullptr)
+        return *found;
+    for (const char* part :
+         {"holdfast: HOLDFAST_RUN_LOCK: there is no lock '", name, "'; nothing is replaced\n"})
+        syscall(SYS_write, STDERR_FILENO, part, std::strlen(part));
+    return nothing;
+}
+
 void begin() {
     const os::preserved_errno errno_now;
     if (last_epoch.load(relaxed) == 0) {
         preload::find_real_functions();
-        const char* const name = std::getenv("HOLDFAST_RUN_LOCK");
-        const lock_choice* const found = name == nullptr ? nullptr : find_lock_choice(name);
         read_selection();
-        chosen = found == nullptr ? &nothing : found;
+        chosen = &find_choice();
         madvise(&process, sizeof process, MADV_WIPEONFORK);
     }
     const std::uint32_t next = last_epoch.load(relaxed) + first_epoch;
