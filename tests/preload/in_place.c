@@ -471,6 +471,43 @@ static void cancels(void) {
     printf("taken %d, ended %d\n", taken, ended);
 }
 
+/* ---- Cancelled while it waits for a lock, which is no point of cancellation ---- */
+
+static void unlock_both(void* unused) {
+    (void)unused;
+    GOOD(pthread_rwlock_unlock(&written));
+    GOOD(pthread_mutex_unlock(&held));
+}
+
+static void* lock_both(void* unused) {
+    GOOD(pthread_mutex_lock(&held));
+    GOOD(pthread_rwlock_wrlock(&written));
+    pthread_cleanup_push(unlock_both, NULL);
+    had_it = 1;
+    pthread_testcancel();
+    pthread_cleanup_pop(1);
+    return unused;
+}
+
+static void pending(void) {
+    for (int i = 0; i < 2; ++i) {
+        GOOD(i == 0 ? pthread_mutex_lock(&held) : pthread_rwlock_rdlock(&written));
+        const pthread_t waiter = started(lock_both, NULL);
+        nap(50); /* now it sleeps */
+        GOOD(pthread_cancel(waiter));
+        nap(20);
+        printf("had it before: %d\n", had_it);
+        GOOD(i == 0 ? pthread_mutex_unlock(&held) : pthread_rwlock_unlock(&written));
+        void* result = NULL;
+        pthread_join(waiter, &result);
+        printf("had it then: %d, cancelled: %d\n", had_it, result == PTHREAD_CANCELED);
+        SHOW(pthread_mutex_trylock(&held));
+        SHOW(pthread_rwlock_trywrlock(&written));
+        unlock_both(NULL);
+        had_it = 0;
+    }
+}
+
 /* ---- Whose they are: what only this library's user may look at ---- */
 
 static pthread_mutex_t pool[3];
@@ -508,6 +545,7 @@ int main(int argc, char** argv) {
                                    {"forks", forks},
                                    {"conditions", conditions},
                                    {"cancels", cancels},
+                                   {"pending", pending},
                                    {"whose", whose}};
     return play(scenes, sizeof scenes / sizeof *scenes, argc > 1 ? argv[1] : NULL);
 }
