@@ -6,7 +6,7 @@ namespace {
 using holdfast::test::random_programs;
 
 TEST_F(random_programs, five_hundred_behave_the_same_under_the_recorder) {
-    behave_the_same(51, 500);
+    behave_the_same(51, 500, recorded_to("a"), "a");
 }
 
 } // namespace

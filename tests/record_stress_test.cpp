@@ -14,7 +14,7 @@ namespace {
 using holdfast::test::random_programs;
 
 TEST_F(random_programs, behave_the_same_under_the_recorder) {
-    behave_the_same(1, 50); // record_soak_test goes on
+    behave_the_same(1, 50, recorded_to("a"), "a"); // record_soak_test goes on
 }
 
 TEST_F(random_programs, leave_a_recording_whenever_they_are_killed) {

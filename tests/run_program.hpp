@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -60,6 +61,12 @@ protected:
     [[nodiscard]] std::string recorded_to(const std::string& file) const {
         return fmt::format("LD_PRELOAD={} HOLDFAST_RECORD_FILE={}",
                            (build_ / "libholdfast_record.so").string(), (folder_ / file).string());
+    }
+
+    // The environment that replaces a process's locks, as `holdfast run` would set it.
+    [[nodiscard]] std::string with_lock(std::string_view lock) const {
+        return fmt::format("LD_PRELOAD={} HOLDFAST_RUN_LOCK={}", (build_ / "libholdfast_run.so").string(),
+                           lock);
     }
 
     std::filesystem::path build_;

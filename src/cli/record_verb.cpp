@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -19,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/launch.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "preload/signal_name.hpp"
@@ -47,132 +47,17 @@ struct options {
     [[nodiscard]] bool waits() const { return delay_s > 0 || !signal.empty(); }
 };
 
-constexpr int program_failed = 3;
-
-// ---- The program ----
-
-[[noreturn]] void refuse(const std::string& program, std::string_view why) {
-    throw usage_error(fmt::format("{}: {}", printable(program), why));
-}
-
-// The file that this name runs, as a shell would find it.
-fs::path find_program(const std::string& name) {
-    if (name.find('/') != std::string::npos)
-        return name;
-    const char* const path = std::getenv("PATH");
-    std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
-    for (;;) {
-        const std::size_t end = rest.find(':');
-        const std::string_view folder = rest.substr(0, end);
-        fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
-        if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate))
-            return candidate;
-        if (end == std::string_view::npos)
-            refuse(name, "no such program in PATH");
-        rest.remove_prefix(end + 1);
-    }
-}
-
-// Refuses a program that the library can't get into, saying why. A script is judged by its interpreter.
-void check_program(const fs::path& program, int depth = 0) {
-    const std::string name = program.string();
-    struct stat info {};
-    if (stat(name.c_str(), &info) != 0)
-        refuse(name, std::strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        refuse(name, "not a file that can be run");
-    if (access(name.c_str(), X_OK) != 0)
-        refuse(name, "not executable; chmod +x it, or name its interpreter");
-    std::ifstream stream(program, std::ios::binary);
-    char start[4096] = {};
-    stream.read(start, sizeof start - 1);
-    const auto size = static_cast<std::size_t>(stream.gcount());
-    if (size == 0)
-        refuse(name, "can't be read, so it can't be told whether it can be recorded");
-    if (start[0] == '#' && start[1] == '!') {
-        const std::string_view line(start + 2, std::strcspn(start + 2, "\n"));
-        const std::size_t first = line.find_first_not_of(" \t");
-        if (first == std::string_view::npos || depth == 4)
-            refuse(name, "a script without an interpreter");
-        const std::size_t end = line.find_first_of(" \t", first);
-        return check_program(std::string(line.substr(first, end - first)), depth + 1);
-    }
-    Elf64_Ehdr head{};
-    if (size < sizeof head || std::memcmp(start, ELFMAG, SELFMAG) != 0)
-        refuse(name, "neither an ELF program nor a script that names its interpreter");
-    if (start[EI_CLASS] != ELFCLASS64)
-        refuse(name, "a 32-bit program; only 64-bit ones can be recorded");
-    if ((info.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != 0)
-        refuse(
-            name,
-            "runs with its owner's rights (setuid or setgid), so no library gets into it; record it as root");
-    std::memcpy(&head, start, sizeof head);
-    stream.clear();
-    stream.seekg(static_cast<std::streamoff>(head.e_phoff));
-    bool has_loader = false;
-    for (unsigned p = 0; p < head.e_phnum; ++p) {
-        Elf64_Phdr part{};
-        if (!stream.read(reinterpret_cast<char*>(&part), sizeof part))
-            break;
-        has_loader = has_loader || part.p_type == PT_INTERP;
-    }
-    if (!has_loader)
-        refuse(name, "linked statically, so no library gets into it");
-}
-
-// ---- The library ----
-
-// Beside the program in a build directory, or in the installed tree's folder of libraries.
-fs::path find_library() {
-    constexpr const char* name = "libholdfast_record.so";
-    std::error_code ignored;
-    const fs::path home = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-    for (const fs::path& place :
-         {home / name, (home / HOLDFAST_LIBRARY_FROM_PROGRAM / name).lexically_normal()}) {
-        if (fs::exists(place, ignored))
-            return place;
-    }
-    throw usage_error(fmt::format("{} is neither in {} nor in its {}; it comes with an x86-64 build", name,
-                                  home.string(), HOLDFAST_LIBRARY_FROM_PROGRAM));
-}
-
-// ---- Running ----
-
-void set(const char* variable, const std::string& value) {
-    if (setenv(variable, value.c_str(), 1) != 0)
-        throw std::runtime_error(std::strerror(errno));
-}
-
-volatile std::sig_atomic_t running = 0; // the program's process
-
-void pass_on(int signal) {
-    if (running > 0)
-        kill(static_cast<pid_t>(running), signal);
-}
-
-// In the child. The report of an exec that failed goes through the pipe.
-[[noreturn]] void become(const options& o, const fs::path& program, const fs::path& library,
-                         const sigset_t& mask, int failure) {
-    const char* const others = std::getenv("LD_PRELOAD");
-    set("LD_PRELOAD", others == nullptr || *others == '\0' ? library.string()
-                                                           : fmt::format("{}:{}", library.string(), others));
-    set("HOLDFAST_RECORD_FILE", fs::absolute(o.file).string());
-    set("HOLDFAST_RECORD_ROOT", fmt::format("{}", getpid()));
-    set("HOLDFAST_RECORD_SIZE", fmt::format("{}", o.size_mib << 20));
-    set("HOLDFAST_RECORD_FOLLOW", o.no_follow ? "0" : "1");
+// In the child.
+void prepare(const options& o, const fs::path& library) {
+    preload_library(library);
+    set_variable("HOLDFAST_RECORD_FILE", fs::absolute(o.file).string());
+    set_variable("HOLDFAST_RECORD_ROOT", fmt::format("{}", getpid()));
+    set_variable("HOLDFAST_RECORD_SIZE", fmt::format("{}", o.size_mib << 20));
+    set_variable("HOLDFAST_RECORD_FOLLOW", o.no_follow ? "0" : "1");
     if (o.waits())
-        set("HOLDFAST_RECORD_WAIT", "1");
+        set_variable("HOLDFAST_RECORD_WAIT", "1");
     else
         unsetenv("HOLDFAST_RECORD_WAIT");
-    sigprocmask(SIG_SETMASK, &mask, nullptr);
-    std::vector<char*> arguments;
-    arguments.reserve(o.command.size() + 1);
-    for (const std::string& argument : o.command)
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    execv(program.c_str(), arguments.data());
-    const int error = errno;
-    _exit(write(failure, &error, sizeof error) == sizeof error ? 127 : 126);
 }
 
 // The recordings that this run left: o.file, and those of other processes beside it that weren't there before.
@@ -310,7 +195,7 @@ int record(const options& given) {
         throw usage_error(fmt::format("--start-on-signal: {} is no signal", printable(o.signal)));
     const fs::path program = find_program(o.command.front());
     check_program(program);
-    const fs::path library = find_library();
+    const fs::path library = find_library("libholdfast_record.so");
     if (o.file.empty())
         o.file = program.filename().string() + ".holdfast";
     check_writable(o.file);
@@ -327,41 +212,11 @@ int record(const options& given) {
     }
     const std::vector<fs::path> before = recordings(o.file, {});
 
-    int failure[2];
-    if (pipe2(failure, O_CLOEXEC) != 0)
-        throw std::runtime_error(std::strerror(errno));
     const sigset_t mask = block_awaited(o);
-    const pid_t child = fork();
-    if (child < 0)
-        throw std::runtime_error(std::strerror(errno));
-    if (child == 0)
-        become(o, program, library, mask, failure[1]);
-    close(failure[1]);
-    // The terminal tells the program itself; what is meant for us is meant for it.
-    running = child;
-    std::signal(SIGINT, SIG_IGN);
-    std::signal(SIGQUIT, SIG_IGN);
-    std::signal(SIGTERM, pass_on);
-    std::signal(SIGHUP, pass_on);
-    int error = 0;
-    const bool failed = read(failure[0], &error, sizeof error) == sizeof error;
-    close(failure[0]);
+    const pid_t child = start(program, o.command, mask, [&] { prepare(o, library); });
     const int status = supervisor(o, child, before).wait();
-    running = 0;
-    if (failed)
-        refuse(program.string(), std::strerror(error));
     tell(recordings(o.file, before));
-    if (WIFSIGNALED(status)) {
-        fmt::print(stderr, "holdfast: {} was killed by signal {} ({})\n", printable(o.command.front()),
-                   WTERMSIG(status), strsignal(WTERMSIG(status)));
-        return program_failed;
-    }
-    if (WEXITSTATUS(status) != 0) {
-        fmt::print(stderr, "holdfast: {} exited with status {}\n", printable(o.command.front()),
-                   WEXITSTATUS(status));
-        return program_failed;
-    }
-    return 0;
+    return tell_end(o.command.front(), status);
 }
 
 } // namespace

@@ -23,5 +23,6 @@ action add_bench(CLI::App& app);
 action add_grid(CLI::App& bench);
 action add_record(CLI::App& app);
 action add_report(CLI::App& app);
+action add_run(CLI::App& app);
 
 } // namespace holdfast::cli

@@ -37,6 +37,7 @@ void find_real_functions() {
     if (found.load(std::memory_order_acquire))
         return;
     find(real.mutex_init, "pthread_mutex_init");
+    find(real.mutex_destroy, "pthread_mutex_destroy");
     find(real.mutex_lock, "pthread_mutex_lock");
     find(real.mutex_trylock, "pthread_mutex_trylock");
     find(real.mutex_timedlock, "pthread_mutex_timedlock");
@@ -58,6 +59,7 @@ void find_real_functions() {
     find(real.spin_unlock, "pthread_spin_unlock");
     find(real.condition, "GLIBC_2.3.2");
     find(real.old_condition, "GLIBC_2.2.5");
+    find(real.cond_destroy, "pthread_cond_destroy", "GLIBC_2.3.2");
     find(real.cond_clockwait, "pthread_cond_clockwait");
     find(real.mtx_init, "mtx_init");
     find(real.mtx_lock, "mtx_lock");

@@ -17,6 +17,7 @@ struct condition_functions {
 
 struct real_functions {
     int (*mutex_init)(pthread_mutex_t*, const pthread_mutexattr_t*);
+    int (*mutex_destroy)(pthread_mutex_t*);
     int (*mutex_lock)(pthread_mutex_t*);
     int (*mutex_trylock)(pthread_mutex_t*);
     int (*mutex_timedlock)(pthread_mutex_t*, const timespec*);
@@ -36,8 +37,9 @@ struct real_functions {
     int (*spin_lock)(pthread_spinlock_t*);
     int (*spin_trylock)(pthread_spinlock_t*);
     int (*spin_unlock)(pthread_spinlock_t*);
-    condition_functions condition;     // GLIBC_2.3.2
-    condition_functions old_condition; // GLIBC_2.2.5
+    condition_functions condition;        // GLIBC_2.3.2
+    condition_functions old_condition;    // GLIBC_2.2.5
+    int (*cond_destroy)(pthread_cond_t*); // GLIBC_2.3.2
     int (*cond_clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
     int (*mtx_init)(mtx_t*, int);
     int (*mtx_lock)(mtx_t*);

@@ -13,22 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct timespec in_ms(clockid_t clock, long ms) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    t.tv_nsec += ms * 1000000;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
-
-/* A call, its answer, and errno after it. */
-#define SHOW(call)                                                                                           \
-    do {                                                                                                     \
-        errno = 77;                                                                                          \
-        int answer = (call);                                                                                 \
-        printf("%s = %d, errno %d\n", #call, answer, errno);                                                 \
-    } while (0)
+#include "scenes.h"
 
 /* ---- Every kind of mutex ---- */
 
@@ -492,19 +477,11 @@ extern int early_is_here(void); /* before and after all that is here */
 int main(int argc, char** argv) {
     if (!early_is_here())
         return 3;
-    const struct {
-        const char* name;
-        void (*play)(void);
-    } scenes[] = {{"kinds", kinds},       {"bad_times", bad_times}, {"rwlocks", rwlocks},
-                  {"c11", c11},           {"spinlocks", spinlocks}, {"conditions", conditions},
-                  {"counting", counting}, {"forks", forks},         {"signals", signals},
-                  {"ends", ends},         {"cancels", cancels},     {"fork_in_wait", fork_in_wait},
-                  {"memory", memory}};
-    for (size_t i = 0; argc > 1 && i < sizeof scenes / sizeof *scenes; ++i) {
-        if (strcmp(argv[1], scenes[i].name) == 0) {
-            scenes[i].play();
-            return 0;
-        }
-    }
-    return 2;
+    const struct scene scenes[] = {
+        {"kinds", kinds},       {"bad_times", bad_times}, {"rwlocks", rwlocks},
+        {"c11", c11},           {"spinlocks", spinlocks}, {"conditions", conditions},
+        {"counting", counting}, {"forks", forks},         {"signals", signals},
+        {"ends", ends},         {"cancels", cancels},     {"fork_in_wait", fork_in_wait},
+        {"memory", memory}};
+    return play(scenes, sizeof scenes / sizeof *scenes, argc > 1 ? argv[1] : NULL);
 }

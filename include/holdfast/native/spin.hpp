@@ -2,11 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
 #include <sched.h>
-#include <time.h>
+
+#include <holdfast/native/deadline.hpp>
+#include <holdfast/native/futex.hpp>
 
 namespace holdfast::os {
 
@@ -50,8 +53,10 @@ public:
             ++yielded_;
             sched_yield();
         } else {
-            const timespec wait{0, std::chrono::nanoseconds(sleep_).count()};
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr); // leaves errno alone, unlike nanosleep
+            // On a word that nobody wakes: unlike nanosleep that is no point of cancellation, where a thread would end
+            // while it stands in a queue.
+            const std::atomic<std::uint32_t> nobodys{0};
+            futex_wait(nobodys, 0, deadline::after(sleep_));
             sleep_ = std::min(2 * sleep_, longest_sleep);
         }
     }
