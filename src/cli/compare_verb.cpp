@@ -13,6 +13,7 @@
 #include "cli/verbs.hpp"
 #include "compare/experiment.hpp"
 #include "compare/output.hpp"
+#include "compare/store.hpp"
 #include "sim/data_files.hpp"
 #include "substitute/locks.hpp"
 
@@ -30,6 +31,8 @@ struct options {
     std::size_t runs = 10;
     double gate_percent = -1; // none
     std::string json;
+    std::string store;
+    std::string label;
 };
 
 void add_figures(std::vector<compare::figure>& to, const std::vector<std::string>& patterns,
@@ -92,6 +95,9 @@ int compare_locks(const options& o) {
         throw usage_error("CMD is required");
     const compare::plan p = plan_of(o);
     check_writable(o.json);
+    check_writable(o.store);
+    if (!o.store.empty())
+        compare::check_store(o.store);
     compare::experiment e;
     try {
         e = measured(o, p);
@@ -99,6 +105,8 @@ int compare_locks(const options& o) {
         std::fwrite(failed.ended.output.data(), 1, failed.ended.output.size(), stderr);
         return tell_end(fmt::format("{}, {},", failed.run, o.command.front()), failed.ended.status);
     }
+    if (!o.store.empty())
+        compare::append(o.store, e, compare::here_and_now(o.label));
     if (o.json != "-")
         print(compare::as_text(e, colour_wanted()));
     if (!o.json.empty())
@@ -139,6 +147,8 @@ action add_compare(CLI::App& app) {
                     "wall time, or in the figures that are named")
         ->check(CLI::NonNegativeNumber);
     verb.add_option("--json", o->json, "write the results to this file; -: to stdout, instead of the table");
+    verb.add_option("--store", o->store, "add the results to this SQLite file, for holdfast history");
+    verb.add_option("--label", o->label, "what --store calls them, beside the commit of the current folder");
     verb.add_option("CMD", o->command, "the program and its arguments, after --");
     verb.positionals_at_end();
     verb.footer(

@@ -25,5 +25,6 @@ action add_record(CLI::App& app);
 action add_report(CLI::App& app);
 action add_run(CLI::App& app);
 action add_compare(CLI::App& app);
+action add_history(CLI::App& app);
 
 } // namespace holdfast::cli

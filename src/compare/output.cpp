@@ -2,6 +2,7 @@
 #include "compare/output.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include <fmt/format.h>
@@ -28,7 +29,9 @@ cell change_cell(const metric& m, const difference& d) {
         return "~";
     if (!d.change_percent)
         return {"from 0", style::strong};
-    return {fmt::format("{:+.1f} %", *d.change_percent), d.is_worse(m) ? style::bad : style::good};
+    // From ten times on a factor says more.
+    const double ratio = 1 + *d.change_percent / 100;
+    return {ratio >= 10 ? fmt::format("x{:.3g}", ratio) : fmt::format("{:+.1f} %", *d.change_percent), d.is_worse(m) ? style::bad : style::good};
 }
 
 std::string p_text(double p) {
@@ -78,11 +81,10 @@ std::string as_text(const experiment& e, bool colour) {
     for (std::size_t v = 1; v < e.variants.size(); v += across)
         text += table_of(e, v, std::min(v + across, e.variants.size())).text(colour) + '\n';
     text += fmt::format(
-        "Medians of {} runs each, in turn; +-: standard deviation; p: Mann-Whitney, {}; ~: not told apart "
-        "(p >= {:g}).\n",
-        e.runs,
-        any_approximate(e) ? "exact, where values are equal or many the normal approximation" : "exact",
-        significance);
+        "Medians of {} runs each, in turn. +-: standard deviation. ~: not told apart (p >= {:g}).\n"
+        "p: Mann-Whitney, exact{}.\n",
+        e.runs, significance,
+        any_approximate(e) ? "; the normal approximation where values are equal, or many" : "");
     for (const std::string& warning : warnings(e))
         text += styled("warning: ", style::fair, colour) + printable(warning) + '\n';
     return text;
