@@ -30,7 +30,7 @@ bool is_commit(const std::string& text) {
 fs::path git_folder(fs::path folder) {
     std::error_code ignored;
     for (;; folder = folder.parent_path()) {
-        const fs::path candidate = folder / ".git";
+        fs::path candidate = folder / ".git";
         if (fs::is_directory(candidate, ignored))
             return candidate;
         if (const std::string elsewhere = after(first_line(candidate), "gitdir: "); !elsewhere.empty())
