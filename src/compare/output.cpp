@@ -31,7 +31,8 @@ cell change_cell(const metric& m, const difference& d) {
         return {"from 0", style::strong};
     // From ten times on a factor says more.
     const double ratio = 1 + *d.change_percent / 100;
-    return {ratio >= 10 ? fmt::format("x{:.3g}", ratio) : fmt::format("{:+.1f} %", *d.change_percent), d.is_worse(m) ? style::bad : style::good};
+    return {ratio >= 10 ? fmt::format("x{:.3g}", ratio) : fmt::format("{:+.1f} %", *d.change_percent),
+            d.is_worse(m) ? style::bad : style::good};
 }
 
 std::string p_text(double p) {
