@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <limits>
 #include <stdexcept>
 #include <system_error>
@@ -23,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "replay/statistics.hpp"
+#include "workload/system_cpu.hpp"
 
 namespace holdfast::bench {
 
@@ -38,24 +38,6 @@ struct usage {
     double voluntary = 0;
     double involuntary = 0;
 };
-
-// CPU time that all of the system has used since it was started, and that its hypervisor gave to others.
-double system_cpu_ns() {
-    std::ifstream stat("/proc/stat");
-    std::string cpu;
-    double user = 0;
-    double nice = 0;
-    double system = 0;
-    double idle = 0;
-    double waiting_for_disks = 0;
-    double interrupts = 0;
-    double soft_interrupts = 0;
-    double stolen = 0;
-    stat >> cpu >> user >> nice >> system >> idle >> waiting_for_disks >> interrupts >> soft_interrupts >>
-        stolen;
-    return (user + nice + system + interrupts + soft_interrupts + stolen) * 1e9 /
-           static_cast<double>(sysconf(_SC_CLK_TCK));
-}
 
 usage usage_so_far() {
     rusage own{};

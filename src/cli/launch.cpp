@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include <elf.h>
 #include <fcntl.h>
@@ -81,6 +82,21 @@ void pass_on(int signal) {
         kill(static_cast<pid_t>(running), signal);
 }
 
+// What these signals do, as this process found it.
+struct dispositions {
+    static constexpr int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    struct sigaction actions[std::size(signals)] = {};
+
+    dispositions() {
+        for (std::size_t i = 0; i < std::size(signals); ++i)
+            sigaction(signals[i], nullptr, &actions[i]);
+    }
+    void restore() const {
+        for (std::size_t i = 0; i < std::size(signals); ++i)
+            sigaction(signals[i], &actions[i], nullptr);
+    }
+};
+
 // In the child. The report of an exec that failed goes through the pipe.
 [[noreturn]] void become(const fs::path& program, const std::vector<std::string>& command, int failure) {
     std::vector<char*> arguments;
@@ -145,11 +161,14 @@ pid_t start(const fs::path& program, const std::vector<std::string>& command, co
     int failure[2];
     if (pipe2(failure, O_CLOEXEC) != 0)
         throw std::runtime_error(std::strerror(errno));
+    // An earlier program's start has changed them for us, not for this program.
+    static const dispositions found;
     const pid_t child = fork();
     if (child < 0)
         throw std::runtime_error(std::strerror(errno));
     if (child == 0) {
         prepare();
+        found.restore();
         sigprocmask(SIG_SETMASK, &mask, nullptr);
         become(program, command, failure[1]);
     }

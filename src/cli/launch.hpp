@@ -25,7 +25,7 @@ void preload_library(const std::filesystem::path& library);
 void set_variable(const char* name, const std::string& value);
 
 // Starts a program, with these words for arguments; prepare() is called in the child first, which then has this signal mask.
-// Signals that are meant for the program are passed on to it from then on. Gives its process, whose end is to be
+// Signals that are meant for the program are passed on to it from then on; may be called again after its end. Gives its process, whose end is to be
 // waited for; throws if it can't be started.
 pid_t start(const std::filesystem::path& program, const std::vector<std::string>& command,
             const sigset_t& mask, const std::function<void()>& prepare);

@@ -36,9 +36,10 @@ int main(int argc, char** argv) {
         app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
         app.require_subcommand(1);
         const std::pair<std::string, cli::action> verbs[] = {
-            {"replay", cli::add_replay(app)}, {"machines", cli::add_machines(app)},
-            {"bench", cli::add_bench(app)},   {"record", cli::add_record(app)},
-            {"report", cli::add_report(app)}, {"run", cli::add_run(app)}};
+            {"replay", cli::add_replay(app)},   {"machines", cli::add_machines(app)},
+            {"bench", cli::add_bench(app)},     {"record", cli::add_record(app)},
+            {"report", cli::add_report(app)},   {"run", cli::add_run(app)},
+            {"compare", cli::add_compare(app)}, {"history", cli::add_history(app)}};
         // The parser would call an unknown verb an unexpected argument.
         std::vector<std::string> names;
         for (const auto& [name, act] : verbs)

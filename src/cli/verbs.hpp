@@ -24,5 +24,7 @@ action add_grid(CLI::App& bench);
 action add_record(CLI::App& app);
 action add_report(CLI::App& app);
 action add_run(CLI::App& app);
+action add_compare(CLI::App& app);
+action add_history(CLI::App& app);
 
 } // namespace holdfast::cli
