@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ static void i_have_it(int me) {
 static void until_waits(int who) {
     char text[256] = "";
     char name[64];
-    char state = 0;
+    const char* state = NULL;
     while (__atomic_load_n(&waiting[who], __ATOMIC_SEQ_CST) == 0)
         sched_yield();
     snprintf(name, sizeof name, "/proc/self/task/%d/stat", __atomic_load_n(&waiting[who], __ATOMIC_SEQ_CST));
@@ -34,8 +35,8 @@ static void until_waits(int who) {
         if (file >= 0)
             close(file);
         text[size < 0 ? 0 : size] = '\0';
-        /* Number, name (ours have no blanks), state. */
-        if (sscanf(text, "%*s %*s %c", &state) != 1 || state != 'S')
+        state = strrchr(text, ')'); /* a name may have anything in it */
+        if (state == NULL || state[1] == '\0' || state[2] != 'S')
             sched_yield();
-    } while (state != 'S');
+    } while (state == NULL || state[1] == '\0' || state[2] != 'S');
 }
