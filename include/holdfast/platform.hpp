@@ -17,8 +17,8 @@
 //     values of the words loaded with `order`, or once one of the conditions of `stop` holds; which of the two, and the
 //     values seen last, are in the result. The predicate has no side effects and is called any number of times, by any
 //     thread. Between two looks the waiter relaxes `relax.pauses` times. Native gives the CPU away after a bounded
-//     while, having looked at `stop`; sim puts the waiting CPU to sleep on the cache lines; the model blocks the thread until a new store, and
-//     takes each condition of `stop` as a choice that it may make a bounded number of times.
+//     while, having looked at `stop`; sim puts the waiting CPU to sleep on the cache lines; the model blocks the thread until
+//     a new store, and takes each condition of `stop` as a choice that it may make a bounded number of times.
 //     `P::await(order, predicate, words...)` is the same with no other condition and one pause.
 //     A change that is undone before the waiter looks may be missed: wait for states that stay, or for tickets.
 //  D  pause(): what a spinning thread does with a moment in which it has nothing to do.

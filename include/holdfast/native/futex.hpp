@@ -1,8 +1,9 @@
 // Sleeping until a word changes: the two futex calls that parking needs, on words of this process only, and
-// the token that park and unpark exchange (clause G).
+// the token that park and unpark exchange (clause G). And a look at a word that may be gone.
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,14 @@ inline void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t exp
 inline void futex_wake(const std::atomic<std::uint32_t>& word) {
     const preserved_errno errno_now;
     syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+// Compares the word at an address, where there may be anything or nothing, with a value: so it is the kernel that looks. 0: the
+// same; EAGAIN: another; EFAULT: no memory. Orders nothing. Costs a system call of the cheapest kind; leaves errno alone.
+inline int futex_compare(const void* word, std::uint32_t value) {
+    const preserved_errno errno_now;
+    // Requeues no waiter from the word to itself, if it has the value.
+    return syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, nullptr, word, value) == 0 ? 0 : errno;
 }
 
 // One thread's token.

@@ -16,10 +16,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #if __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
 #define HOLDFAST_HAVE_RSEQ 1
@@ -27,6 +24,7 @@
 #define HOLDFAST_HAVE_RSEQ 0
 #endif
 
+#include <holdfast/native/futex.hpp>
 #include <holdfast/native/preserved_errno.hpp>
 
 namespace holdfast::os {
@@ -73,17 +71,14 @@ inline std::uint32_t usable_cpus() {
 }
 
 // False only if the thread that owns `word` (own_cpu_word() there) was not executing at some moment during
-// the call. Not for one's own. The word's memory may be gone. Costs a system call of the cheapest kind;
-// leaves errno alone.
+// the call. Not for one's own. The word's memory may be gone. Costs a system call; leaves errno alone.
 inline bool may_execute(const std::uint32_t* word) {
     if (word == nullptr)
         return true;
-    const preserved_errno errno_now;
     // Read before the other's word: see above.
     const std::uint32_t mine = current_cpu();
-    // Requeues no waiter from the word to itself, if its value is `mine`: 0 if so, EAGAIN if not.
-    const long result = syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, nullptr, word, mine);
-    return result != 0 && errno != EFAULT;
+    const int compared = futex_compare(word, mine);
+    return compared != 0 && compared != EFAULT;
 }
 
 } // namespace holdfast::os

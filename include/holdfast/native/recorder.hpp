@@ -9,11 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <holdfast/native/preserved_errno.hpp>
+#include <holdfast/native/futex.hpp>
 #include <holdfast/platform.hpp>
 
 namespace holdfast::os {
@@ -63,11 +59,8 @@ private:
     }
 
     [[gnu::cold, gnu::noinline]] static const recorder* look() {
-        const preserved_errno errno_now;
         const auto* const there = reinterpret_cast<const recorder*>(recorder::meeting_place);
-        // Asked of the kernel, as there may be anything or nothing: requeues no waiter if the word is the stamp.
-        const bool stamped = there != nullptr && syscall(SYS_futex, there, FUTEX_CMP_REQUEUE_PRIVATE, 0,
-                                                         nullptr, there, recorder::our_stamp) == 0;
+        const bool stamped = there != nullptr && futex_compare(there, recorder::our_stamp) == 0;
         // acquire: pairs with the release of the stamp, for the functions.
         const recorder* const seen =
             stamped && there->stamp.load(std::memory_order_acquire) == recorder::our_stamp ? there : &none;

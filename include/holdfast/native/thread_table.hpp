@@ -36,11 +36,9 @@
 #include <new>
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <holdfast/native/futex.hpp>
@@ -290,14 +288,14 @@ private:
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         auto* state = static_cast<shared_state*>(there);
         if (memory == there) {
-            // release: pairs with the kernel's look in is_stamped, and the acquire below.
+            // release: pairs with the kernel's look in futex_compare, and the acquire below.
             state->stamp.store(our_stamp, std::memory_order_release);
         } else {
             if (memory != MAP_FAILED) // by a kernel that takes the address for a wish
                 munmap(memory, sizeof(shared_state));
-            while (is_stamped(there, 0)) // another copy is about to
+            while (futex_compare(there, 0) == 0) // another copy is about to
                 sched_yield();
-            if (is_stamped(there, our_stamp))
+            if (futex_compare(there, our_stamp) == 0)
                 // acquire: pairs with the release above, of whichever copy: what the kernel saw orders nothing here.
                 static_cast<void>(state->stamp.load(std::memory_order_acquire));
             else
@@ -305,11 +303,6 @@ private:
         }
         found.store(state, std::memory_order_release);
         return *state;
-    }
-
-    // Whether there is memory with this value: asked of the kernel, as there may be anything or nothing.
-    static bool is_stamped(void* at, std::uint32_t value) {
-        return syscall(SYS_futex, at, FUTEX_CMP_REQUEUE_PRIVATE, 0, nullptr, at, value) == 0;
     }
 
     static inline constinit shared_state alone{};
