@@ -37,14 +37,14 @@ TEST_F(compare_verb, a_gate_is_shut_by_what_is_both_large_and_no_luck) {
         const char* arguments;
         int status;
     } cases[] = {
-        {200, "--metric 'figure (\\d+)' --gate 10 --runs 5", 1},
-        {200, "--metric 'figure (\\d+)' --gate 30 --runs 5", 0},        // not so large
+        {200, "--metric 'figure (\\d+)' --gate 10 --runs 6", 1},
+        {200, "--metric 'figure (\\d+)' --gate 30 --runs 6", 0},        // not so large
         {200, "--metric 'figure (\\d+)' --gate 10 --runs 3", 0},        // may be luck
-        {200, "--metric 'figure (\\d+)' --runs 5", 0},                  // no gate
-        {200, "--higher-better 'figure (\\d+)' --gate 10 --runs 5", 0}, // better
-        {-200, "--higher-better 'figure (\\d+)' --gate 10 --runs 5", 1},
-        {-200, "--metric 'figure (\\d+)' --gate 10 --runs 5", 0},
-        {0, "--metric 'figure (\\d+)' --gate 0 --runs 5", 0},
+        {200, "--metric 'figure (\\d+)' --runs 6", 0},                  // no gate
+        {200, "--higher-better 'figure (\\d+)' --gate 10 --runs 6", 0}, // better
+        {-200, "--higher-better 'figure (\\d+)' --gate 10 --runs 6", 1},
+        {-200, "--metric 'figure (\\d+)' --gate 10 --runs 6", 0},
+        {0, "--metric 'figure (\\d+)' --gate 0 --runs 6", 0},
     };
     for (const auto& c : cases) {
         with_a_step();

@@ -100,18 +100,23 @@ experiment perform(const plan& p, const std::function<sample(std::size_t)>& run,
 difference difference_of(const experiment& e, std::size_t metric, std::size_t variant) {
     const std::vector<double>& first = e.variants[0].values[metric];
     const std::vector<double>& other = e.variants[variant].values[metric];
-    difference d{.change_percent = {}, .test = mann_whitney(first, other)};
-    if (const double base = compute(statistic::median, first); base != 0)
-        d.change_percent = (compute(statistic::median, other) - base) / std::abs(base) * 100;
+    std::vector<double> changes;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        const double step = other[i] - first[i];
+        changes.push_back(step == 0 ? 0 : step / std::abs(first[i]) * 100); // infinite from 0
+    }
+    difference d{.change_percent = {}, .test = mann_whitney_in_rounds(first, other)};
+    if (const double change = compute(statistic::median, changes); std::isfinite(change))
+        d.change_percent = change;
     return d;
 }
 
 std::vector<std::string> warnings(const experiment& e) {
     std::vector<std::string> all;
-    if (const double least = smallest_p(e.runs, e.runs); least >= significance)
-        all.push_back(fmt::format("{} against {} runs are too few: p can't be less than {:.2g}; "
-                                  "from 4 on a difference can be told",
-                                  e.runs, e.runs, least));
+    if (const double least = smallest_p(e.runs); least >= significance)
+        all.push_back(fmt::format("{} runs of each are too few: p can't be less than {:.2g}; "
+                                  "from 6 on a difference can be told",
+                                  e.runs, least));
     constexpr double busy_share = 0.05;
     if (e.foreign_cpus > busy_share * e.cpus)
         all.push_back(

@@ -25,7 +25,7 @@ struct metric {
 
 struct variant {
     std::string lock;
-    std::vector<std::vector<double>> values; // a row for each metric, with a value for each run
+    std::vector<std::vector<double>> values; // a row for each metric, with a value for each round
 };
 
 struct experiment {
@@ -64,7 +64,7 @@ experiment perform(const plan& p, const std::function<sample(std::size_t)>& run,
 
 // A variant held against the first.
 struct difference {
-    std::optional<double> change_percent; // of the median; nothing if the first one's is 0
+    std::optional<double> change_percent; // the median of the rounds' changes; nothing if that is one from 0
     rank_test test;
 
     // Whether it is told apart, and to the worse.

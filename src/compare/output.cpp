@@ -64,16 +64,6 @@ text_table table_of(const experiment& e, std::size_t begin, std::size_t end) {
     return table;
 }
 
-bool any_approximate(const experiment& e) {
-    for (std::size_t v = 1; v < e.variants.size(); ++v) {
-        for (std::size_t m = 0; m < e.metrics.size(); ++m) {
-            if (!difference_of(e, m, v).test.exact)
-                return true;
-        }
-    }
-    return false;
-}
-
 } // namespace
 
 std::string as_text(const experiment& e, bool colour) {
@@ -81,11 +71,10 @@ std::string as_text(const experiment& e, bool colour) {
     std::string text = printable(e.command) + "\n\n";
     for (std::size_t v = 1; v < e.variants.size(); v += across)
         text += table_of(e, v, std::min(v + across, e.variants.size())).text(colour) + '\n';
-    text += fmt::format(
-        "Medians of {} runs each, in turn. +-: standard deviation. ~: not told apart (p >= {:g}).\n"
-        "p: Mann-Whitney, exact{}.\n",
-        e.runs, significance,
-        any_approximate(e) ? "; the normal approximation where values are equal, or many" : "");
+    text += fmt::format("Medians of {} runs each, in rounds. +-: standard deviation. change: the median of "
+                        "the rounds' changes.\n"
+                        "~: not told apart (p >= {:g}). p: Mann-Whitney's U, by swaps within the rounds{}.\n",
+                        e.runs, significance, e.runs > most_exact_rounds ? ", approximately" : "");
     for (const std::string& warning : warnings(e))
         text += styled("warning: ", style::fair, colour) + printable(warning) + '\n';
     return text;

@@ -1,4 +1,5 @@
-// Mann and Whitney 1947; ties and continuity as in Lehmann, Nonparametrics, 1.3 and 1.4; Holm 1979.
+// Mann and Whitney 1947; ties and continuity as in Lehmann, Nonparametrics, 1.3 and 1.4; swaps within pairs: Fisher, The Design of
+// Experiments, 21, here of ranks; Holm 1979.
 #include "compare/rank_test.hpp"
 
 #include <algorithm>
@@ -55,6 +56,42 @@ double at_most(std::size_t u, std::size_t n, std::size_t m) {
     return std::accumulate(all.begin(), end, 0.0) / std::accumulate(all.begin(), all.end(), 0.0);
 }
 
+// For each round by how much b's rank among all values is above a's, twice: equal values share the middle of their ranks.
+std::vector<double> twice_the_steps(std::span<const double> a, std::span<const double> b) {
+    std::vector<double> all(a.begin(), a.end());
+    all.insert(all.end(), b.begin(), b.end());
+    std::sort(all.begin(), all.end());
+    // The sum of the first and the last of its ranks, from 0.
+    const auto twice_the_rank = [&all](double value) {
+        const auto [first, end] = std::equal_range(all.begin(), all.end(), value);
+        return static_cast<double>((first - all.begin()) + (end - all.begin()) - 1);
+    };
+    std::vector<double> steps;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        steps.push_back(twice_the_rank(b[i]) - twice_the_rank(a[i]));
+    return steps;
+}
+
+// The share of all choices of signs for the steps whose sum is as far from 0 as that of the steps, or farther.
+double as_far(std::span<const double> steps) {
+    const double sum = std::accumulate(steps.begin(), steps.end(), 0.0);
+    std::vector<double> share{1}; // at v: of the choices whose negative steps are v together
+    for (const double step : steps) {
+        const auto size = static_cast<std::size_t>(std::abs(step));
+        std::vector<double> next(share.size() + size, 0);
+        for (std::size_t v = 0; v < share.size(); ++v) {
+            next[v] += share[v] / 2;
+            next[v + size] += share[v] / 2;
+        }
+        share = std::move(next);
+    }
+    const auto all = static_cast<double>(share.size() - 1);
+    double p = 0;
+    for (std::size_t v = 0; v < share.size(); ++v)
+        p += std::abs(all - 2 * static_cast<double>(v)) >= std::abs(sum) ? share[v] : 0;
+    return p;
+}
+
 } // namespace
 
 rank_test mann_whitney(std::span<const double> a, std::span<const double> b) {
@@ -74,11 +111,19 @@ rank_test mann_whitney(std::span<const double> a, std::span<const double> b) {
     return {.p = std::erfc(z / std::sqrt(2.0)), .exact = false};
 }
 
-double smallest_p(std::size_t a, std::size_t b) {
-    double orders = 1;
-    for (std::size_t i = 1; i <= a; ++i)
-        orders *= static_cast<double>(b + i) / static_cast<double>(i);
-    return std::min(1.0, 2 / orders);
+rank_test mann_whitney_in_rounds(std::span<const double> a, std::span<const double> b) {
+    const std::vector<double> steps = twice_the_steps(a, b);
+    if (steps.size() <= most_exact_rounds)
+        return {.p = as_far(steps), .exact = true};
+    const double variance = std::inner_product(steps.begin(), steps.end(), steps.begin(), 0.0);
+    if (variance <= 0) // equal in every round
+        return {};
+    const double sum = std::accumulate(steps.begin(), steps.end(), 0.0);
+    return {.p = std::erfc(std::abs(sum) / std::sqrt(2 * variance)), .exact = false};
+}
+
+double smallest_p(std::size_t rounds) {
+    return std::min(1.0, std::ldexp(2, -static_cast<int>(rounds)));
 }
 
 std::vector<double> holm(std::span<const double> p) {
