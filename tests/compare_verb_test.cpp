@@ -13,6 +13,12 @@ namespace {
 using holdfast::test::outcome;
 using nlohmann::json;
 
+#ifdef HOLDFAST_HAVE_SQLITE
+constexpr bool keeps_results = true;
+#else
+constexpr bool keeps_results = false;
+#endif
+
 // Runs count up in the file `n`; with two locks the order is A B, A B, B A, A B, ...
 class compare_verb : public holdfast::test::in_a_folder {
 protected:
@@ -71,7 +77,7 @@ TEST_F(compare_verb, json_has_all_runs) {
 
 TEST_F(compare_verb, a_run_that_fails_ends_it_with_3_and_nothing_written) {
     script("echo so far; [ $n -lt 5 ] || { echo broken >&2; exit 9; }");
-    const outcome o = compare("--runs 3 --json a.json --store a.db");
+    const outcome o = compare(fmt::format("--runs 3 --json a.json {}", keeps_results ? "--store a.db" : ""));
     EXPECT_EQ(o.status, 3);
     EXPECT_EQ(o.out, "");
     EXPECT_EQ(o.error, "so far\nbroken\nholdfast: run 2 with glibc, ./program, exited with status 9\n");
@@ -125,11 +131,23 @@ TEST_F(compare_verb, mistakes_are_one_line_and_2) {
     }
 }
 
+TEST_F(compare_verb, a_build_that_keeps_no_results_says_so_before_it_runs_anything) {
+    if (keeps_results)
+        GTEST_SKIP() << "built with SQLite";
+    script("echo x >>ran");
+    for (const outcome& o : {compare("--store a.db"), holdfast_run("history a.db")}) {
+        EXPECT_EQ(o.status, 2);
+        EXPECT_EQ(o.error, "holdfast: a.db: this holdfast was built without SQLite (libsqlite3-dev), so it "
+                           "keeps no results\n");
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "ran"));
+}
+
 TEST_F(compare_verb, history_tells_of_what_was_stored) {
+    if (!keeps_results)
+        GTEST_SKIP() << "built without SQLite";
     with_a_step();
     const outcome first = compare("--metric 'figure (\\d+)' --runs 5 --store a.db --label before");
-    if (first.error.find("without SQLite") != std::string::npos)
-        GTEST_SKIP() << "built without SQLite";
     ASSERT_EQ(first.status, 0) << first.error;
     ASSERT_EQ(compare("--metric 'figure (\\d+)' --runs 5 --store a.db --label after").status, 0);
     const outcome o = holdfast_run("history a.db --command program");
