@@ -48,7 +48,7 @@ std::vector<const torture_lock*> locks_of(const options& o) {
     std::vector<const torture_lock*> chosen;
     std::vector<std::string> names;
     for (const torture_lock& lock : torture::all_locks()) {
-        names.push_back(lock.name);
+        names.push_back(torture::short_name(lock));
         if (o.locks.empty() && lock.broken == nullptr)
             chosen.push_back(&lock);
     }

@@ -76,6 +76,48 @@ private:
     std::atomic<std::uint32_t> word_{0};
 };
 
+// An MCS queue whose waiters sleep, each on a word of its own, so that nobody but the one before it wakes it up; and a signal.
+class trusts_every_wake_up {
+    struct node {
+        std::atomic<node*> next{nullptr};
+        std::atomic<std::uint32_t> granted{0};
+    };
+
+public:
+    void lock() {
+        node& mine = own();
+        mine.next.store(nullptr, std::memory_order_relaxed);
+        mine.granted.store(0, std::memory_order_relaxed);
+        // acquire, release: as in mcs_lock.hpp. Here and below.
+        node* const before = last_.exchange(&mine, std::memory_order_acq_rel);
+        if (before == nullptr)
+            return;
+        before->next.store(&mine, std::memory_order_release);
+        os::futex_wait(mine.granted, 0, os::deadline::never());
+        // And doesn't look whether it was granted.
+        static_cast<void>(mine.granted.load(std::memory_order_acquire));
+    }
+    void unlock() {
+        node* expected = &own();
+        if (last_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed))
+            return;
+        node* next = nullptr;
+        while ((next = own().next.load(std::memory_order_acquire)) == nullptr)
+            native::pause();
+        next->granted.store(1, std::memory_order_release);
+        os::futex_wake(next->granted);
+    }
+
+private:
+    static node& own() {
+        thread_local node of_thread;
+        return of_thread;
+    }
+
+    std::atomic<node*> last_{nullptr};
+};
+
 // A ticket lock; who tries in vain leaves its ticket in the queue, where nobody uses it.
 class abandoned_ticket {
 public:

@@ -18,6 +18,8 @@ void add_broken_locks(std::vector<torture_lock>& locks) {
                                               "readers neither keep writers out nor look for them"));
     locks.push_back(row_for<lost_wake_up>("broken::lost_wake_up",
                                           "who has slept forgets that others sleep; takes 3 threads"));
+    locks.push_back(row_for<trusts_every_wake_up>("broken::trusts_every_wake_up",
+                                                  "takes the return from its sleep for its turn"));
     locks.push_back(
         row_for<abandoned_ticket>("broken::abandoned_ticket", "who tries in vain stays in the queue"));
     if (under_tsan)
@@ -36,10 +38,15 @@ const std::vector<torture_lock>& all_locks() {
     return locks;
 }
 
+std::string short_name(const torture_lock& lock) {
+    constexpr std::string_view ours = "holdfast::";
+    return lock.name.starts_with(ours) ? lock.name.substr(ours.size()) : lock.name;
+}
+
 const torture_lock* find_lock(std::string_view name) {
     const std::vector<torture_lock>& locks = all_locks();
     const auto found = std::find_if(locks.begin(), locks.end(), [name](const torture_lock& lock) {
-        return lock.name == name || lock.name == "holdfast::" + std::string(name);
+        return lock.name == name || short_name(lock) == name;
     });
     return found == locks.end() ? nullptr : &*found;
 }

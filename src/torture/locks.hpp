@@ -15,6 +15,9 @@ const std::vector<torture_lock>& all_locks();
 // The lock of that name, with or without our namespace; nullptr if there is none.
 const torture_lock* find_lock(std::string_view name);
 
+// The name without our namespace.
+std::string short_name(const torture_lock& lock);
+
 // What the parts of the list are made of, in files of their own since they take long to compile.
 void add_spinning_locks(std::vector<torture_lock>& locks);
 void add_sleeping_locks(std::vector<torture_lock>& locks);

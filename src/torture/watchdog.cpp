@@ -16,6 +16,24 @@ namespace {
 constexpr std::uint64_t looks_enough = 100;
 constexpr std::uint64_t beats_enough = 3;
 
+// Some of many, in a list of words.
+class listed {
+    static constexpr std::size_t most = 8;
+
+public:
+    void add(const std::string& one) {
+        if (count_++ < most)
+            text_ += (text_.empty() ? "" : ", ") + one;
+    }
+    [[nodiscard]] std::string text() const {
+        return count_ <= most ? text_ : fmt::format("{} and {} more", text_, count_ - most);
+    }
+
+private:
+    std::string text_;
+    std::size_t count_ = 0;
+};
+
 double in_seconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double>(time).count();
 }
@@ -80,7 +98,7 @@ std::map<std::uint32_t, watchdog::activity> watchdog::waiters() const {
 // All who wait, in words, if every one of them is lost.
 std::string watchdog::lost_ones() {
     auto now = waiters();
-    std::string lost;
+    listed lost;
     bool all = now.size() == seen_.size();
     for (auto& [i, one] : now) {
         const auto before = seen_.find(i);
@@ -91,25 +109,24 @@ std::string watchdog::lost_ones() {
         const bool slept = before->second.sleeps && one.sleeps && one.switches == before->second.switches;
         const bool looked = one.voluntary >= before->second.voluntary + looks_enough;
         all = all && (slept || looked);
-        lost += fmt::format("{}thread {} ({}, {})", lost.empty() ? "" : ", ", i,
-                            row_of(static_cast<way>(board_.places[i].how.get())).name,
-                            slept ? "asleep" : "awake in vain");
+        lost.add(fmt::format("thread {} ({}, {})", i,
+                             row_of(static_cast<way>(board_.places[i].how.get())).name,
+                             slept ? "asleep" : "awake in vain"));
         one.voluntary = before->second.voluntary;
     }
     seen_ = std::move(now);
-    return all ? lost : "";
+    return all ? lost.text() : "";
 }
 
 std::string watchdog::everybody() const {
-    std::string all;
+    listed all;
     for (std::uint32_t i = 0; i < threads_; ++i) {
         const place& p = board_.places[i];
-        if (p.now.get() == doing::absent || p.now.get() == doing::paused)
-            continue;
-        all += fmt::format("{}thread {} {} ({})", all.empty() ? "" : ", ", i, words_of(p),
-                           row_of(static_cast<way>(p.how.get())).name);
+        if (p.now.get() != doing::absent && p.now.get() != doing::paused)
+            all.add(
+                fmt::format("thread {} {} ({})", i, words_of(p), row_of(static_cast<way>(p.how.get())).name));
     }
-    return all.empty() ? "none is at the lock" : all;
+    return all.text().empty() ? "none is at the lock" : all.text();
 }
 
 std::string watchdog::look(std::chrono::nanoseconds passed) {

@@ -105,9 +105,9 @@ void worker::sleep_up_to(nanoseconds most) {
 // With the lock held: mostly for no time, sometimes for one in which others begin to wait, rarely so long that they go to
 // sleep, or ask for the lock to be handed over.
 void worker::stay() {
-    if (one_in(1000))
+    if (one_in(4000))
         sleep_up_to(10ms);
-    else if (one_in(1000))
+    else if (one_in(4000))
         compute_up_to(5ms);
     else if (one_in(50))
         sched_yield();
