@@ -4,7 +4,7 @@
 #include "torture/victim.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <csignal>
@@ -16,7 +16,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -132,23 +131,21 @@ private:
     void disturb_until(clock::time_point end) {
         while (clock::now() < end && !over()) {
             fill_places();
-            const std::size_t i = random_.below(actors_.size());
-            if (actors_[i]->thread.joinable()) {
-                switch (random_.below(4)) {
-                case 0:
-                    pthread_kill(actors_[i]->thread.native_handle(),
-                                 random_.below(2) == 0 ? SIGUSR1 : SIGUSR2);
-                    break;
-                case 1:
-                    move(*actors_[i]);
-                    break;
-                default:
-                    actors_[i]->wait.cancel();
-                }
+            actor& one = any();
+            if (one.thread.joinable()) {
+                const std::uint64_t what = random_.below(4);
+                if (what == 0)
+                    pthread_kill(one.thread.native_handle(), random_.below(2) == 0 ? SIGUSR1 : SIGUSR2);
+                else if (what == 1)
+                    move(one);
             }
+            // Few of them wait with a token.
+            for (int i = 0; i < 8; ++i)
+                any().wait.cancel();
             beat();
         }
     }
+    actor& any() { return *actors_[random_.below(actors_.size())]; }
 
     // To one CPU, or to all of them again.
     void move(actor& who) {
@@ -181,12 +178,13 @@ private:
     // A thread lives the longer the more there are, so that about as many come and go; some just look in.
     void start(std::uint32_t i) {
         const nanoseconds life = random_.below(8) == 0 ? 0ns : up_to(10ms + 10ms * actors_.size());
-        const int niceness = random_.below(3) == 0 ? static_cast<int>(random_.below(20)) : 0;
+        const int nicer = random_.below(3) == 0 ? static_cast<int>(random_.below(20)) : 0;
         const std::uint64_t seed = random_.next();
         place_of(i).goes_on_to(doing::outside);
-        const auto body = [this, i, life, niceness, seed] {
-            // Of this thread alone, on Linux.
-            if (niceness != 0 && setpriority(PRIO_PROCESS, 0, niceness) != 0)
+        const auto body = [this, i, life, nicer, seed] {
+            // This thread alone, on Linux. By so much, as nobody may go back to less than what the process was started with.
+            errno = 0;
+            if (nice(nicer) == -1 && errno != 0)
                 scene_.shown.cant_be_nice.set(1);
             worker(scene_, i, actors_[i]->wait, seed).live(life);
         };
