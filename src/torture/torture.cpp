@@ -5,8 +5,11 @@
 #include <cassert>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -51,6 +54,7 @@ std::unique_ptr<board, unmap> make_board() {
 }
 
 pid_t start(const torture_lock& lock, const settings& s, board& shown) {
+    std::fflush(nullptr); // what the child has in its buffers, ThreadSanitizer writes once more
     const pid_t parent = getpid();
     const pid_t child = fork();
     if (child < 0)
