@@ -91,12 +91,12 @@ TEST(native_identity, of_a_thread_that_has_ended_is_not_taken_for_one_of_before_
     thread_id ended = nobody;
     std::thread([&] {
         ended = native::self();
-        EXPECT_FALSE(native::gone(ended));
+        EXPECT_FALSE(native::of_before_fork(ended));
     }).join();
-    EXPECT_FALSE(native::gone(ended));
+    EXPECT_FALSE(native::of_before_fork(ended));
     EXPECT_FALSE(native::on_cpu(ended));
     // Nor is one that nobody has had yet.
-    EXPECT_FALSE(native::gone(ended + 1));
+    EXPECT_FALSE(native::of_before_fork(ended + 1));
 }
 
 TEST(native_identity, is_another_after_fork) {

@@ -10,7 +10,8 @@
 //  G  A futex in the slot (native/futex.hpp).
 //  H  Contexts are threads: their nodes are in the slot. Signal handlers take the next ones.
 //  I  Nothing is counted or named.
-//  K  The record is in the slot. A slot that a fork has wiped is that of a thread that is gone.
+//  K  The record is in the slot. A thread that has ended is gone, too, until another has its slot; one of before a fork has a
+//     wiped slot.
 //  L  `holdfast record` is told, if it records the process (native/recorder.hpp).
 // errno is as before after everything. A lock that nobody waits for never looks into the thread table.
 #pragma once
@@ -137,6 +138,10 @@ public:
     // K
     static wait_record<native>& waiter(thread_id thread) { return table::find(thread)->waiting; }
     static bool gone(thread_id thread) {
+        const auto* const slot = table::find(thread);
+        return slot == nullptr || !slot->has_owner();
+    }
+    static bool of_before_fork(thread_id thread) {
         const auto* const slot = table::find(thread);
         return slot != nullptr && slot->is_wiped();
     }
