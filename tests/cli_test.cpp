@@ -70,6 +70,9 @@ TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
          "there is no lock 'std::mutex' for simulated machines"},
         {"bench grid --threads 0", "--threads: "},
         {"bench grid --platform sim --machine tiny", "tiny has 2 CPUs; say --threads"},
+        {"torture shred_mutex", "there is no lock 'shred_mutex' to torture; did you mean 'shared_mutex'?"},
+        {"torture --threads 0", "--threads: "},
+        {"torture --json /nowhere/x.json", "/nowhere/x.json: can't be written: No such file or directory"},
     };
     std::FILE* const bad = std::fopen((folder_ / "bad.toml").c_str(), "w");
     ASSERT_NE(bad, nullptr);
@@ -85,8 +88,8 @@ TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
 }
 
 TEST_F(cli, help_has_an_example_for_each_verb) {
-    for (const char* verb :
-         {"", "replay", "machines", "bench", "bench grid", "record", "report", "run", "compare", "history"}) {
+    for (const char* verb : {"", "replay", "machines", "bench", "bench grid", "record", "report", "run",
+                             "compare", "history", "torture"}) {
         const outcome o = run(fmt::format("{} --help", verb));
         EXPECT_EQ(o.status, 0);
         EXPECT_NE(o.out.find("Example: holdfast"), std::string::npos) << verb;
@@ -175,6 +178,21 @@ TEST_F(cli, throughput_against_cpus) {
     EXPECT_GT(curve["usl"]["lambda"], 0);
     for (const char* key : {"sigma", "kappa", "peak_cpus", "r2"})
         EXPECT_TRUE(curve["usl"].contains(key)) << key;
+}
+
+TEST_F(cli, torture_gives_a_table_and_json_and_fails_for_a_broken_lock) {
+    const outcome sound = run("torture std::mutex mutex --threads 3 --seconds 0.05 --json t.json");
+    EXPECT_EQ(sound.status, 0) << sound.out << sound.error;
+    EXPECT_NE(sound.out.find("holdfast::mutex"), std::string::npos);
+    const json runs = json::parse(holdfast::read_text(folder_ / "t.json"))["runs"];
+    ASSERT_EQ(runs.size(), 2u);
+    EXPECT_EQ(runs[0]["lock"], "std::mutex");
+    EXPECT_EQ(runs[1]["verdict"], "ok");
+    EXPECT_GT(runs[1]["exclusive"], 0);
+    const outcome broken = run("torture broken::no_exclusion --seconds 20");
+    EXPECT_EQ(broken.status, 1);
+    EXPECT_NE(broken.out.find("again: holdfast torture broken::no_exclusion"), std::string::npos);
+    EXPECT_NE(run("torture --list").out.find("broken::lost_wake_up"), std::string::npos);
 }
 
 TEST_F(cli, a_grid_gives_tables_and_json) {

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -143,6 +145,29 @@ TEST(recursive_mutex_test, is_released_by_the_last_unlock) {
     }
     EXPECT_FALSE(lock.is_mine());
     EXPECT_TRUE(free_for_others());
+}
+
+// A machine on which a thread's identity was another's a moment ago: that of one which let go of a mutex and ended as late as
+// the new thread asks who it is.
+struct handing_on : native {
+    static inline std::function<void()> the_other_ends;
+    static thread_id self() {
+        if (const auto end = std::exchange(the_other_ends, nullptr))
+            end();
+        return native::self();
+    }
+    static wait_record<handing_on>& waiter(thread_id) {
+        static wait_record<handing_on> of_nobody; // nobody waits
+        return of_nobody;
+    }
+};
+
+TEST(recursive_mutex_test, belongs_to_nobody_who_has_got_its_former_owners_identity) {
+    basic_recursive_mutex<handing_on> lock;
+    lock.lock();
+    handing_on::the_other_ends = [&lock] { lock.unlock(); };
+    EXPECT_FALSE(lock.is_mine());
+    EXPECT_FALSE(lock.is_locked());
 }
 
 // The holder takes the mutex again at once, over and over. The waiters get in all the same, and in a time that does not

@@ -86,6 +86,19 @@ TEST(native_identity, lasts_until_after_the_destructors_of_thread_locals) {
     EXPECT_EQ(in_key, while_running);
 }
 
+// Who looks at a lock may be late: the owner that it has found there may have let go and ended since.
+TEST(native_identity, of_a_thread_that_has_ended_is_not_taken_for_one_of_before_a_fork) {
+    thread_id ended = nobody;
+    std::thread([&] {
+        ended = native::self();
+        EXPECT_FALSE(native::of_before_fork(ended));
+    }).join();
+    EXPECT_FALSE(native::of_before_fork(ended));
+    EXPECT_FALSE(native::on_cpu(ended));
+    // Nor is one that nobody has had yet.
+    EXPECT_FALSE(native::of_before_fork(ended + 1));
+}
+
 TEST(native_identity, is_another_after_fork) {
     const thread_id parent = native::self();
     EXPECT_TRUE(in_a_child([parent] {

@@ -142,8 +142,10 @@ public:
     // Whether the caller holds the mutex. In a forked child also whether the thread that forked it does, whose identity was
     // another there.
     [[nodiscard]] bool is_mine() const {
+        // Before the look at the word: a thread that has no identity yet may get that of the owner it has seen there.
+        const thread_id me = P::self();
         const thread_id owner = owner_of(word_.load(std::memory_order_relaxed));
-        return owner == P::self() || (owner != nobody && P::gone(owner));
+        return owner == me || (owner != nobody && P::of_before_fork(owner));
     }
 
 private:

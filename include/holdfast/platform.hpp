@@ -50,6 +50,7 @@
 //     must know of one that waits for it. A thread waits for one lock at a time. Records are never freed; a thread that
 //     gets the identity of one that is gone gets its record as it was left. gone(t) is false while t waits for a lock of this
 //     process, and true if t was alive where a fork made this process, and didn't call it. Then t's record says nothing.
+//     of_before_fork(t) is true of such a thread, too, and false of all that ever were threads of this process.
 //  L  Waits for profiles. A `P::waiting` object lives as long as its thread waits in a lock's slow path, and is told the
 //     lock's address (never followed: the lock may be gone when it ends), what it is, and whether to share it; over(taken)
 //     tells it how the wait went, and gives that back. Native passes it on to whoever records the process.
@@ -235,6 +236,7 @@ concept platform = requires(typename P::template atomic<std::uint32_t>& word,
     // K
     { P::waiter(thread) } -> std::same_as<wait_record<P>&>;
     { P::gone(thread) } -> std::same_as<bool>;
+    { P::of_before_fork(thread) } -> std::same_as<bool>;
     // I, J
     P::count(event::lock_pending);
     requires std::constructible_from<typename P::frame, const char*>;

@@ -1,7 +1,6 @@
 // holdfast bench grid: locks side by side, ours and everybody's.
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "bench/grid.hpp"
 #include "bench/grid_output.hpp"
+#include "cli/interruption.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "sim/data_files.hpp"
@@ -42,24 +42,6 @@ struct options {
     std::string json;
 
     [[nodiscard]] bool native() const { return platform == "native"; }
-};
-
-volatile std::sig_atomic_t interrupted = 0;
-
-// Ctrl-C ends the measuring, not the program, while this exists.
-class until_interrupted {
-public:
-    until_interrupted() {
-        struct sigaction action {};
-        action.sa_handler = [](int) { interrupted = 1; };
-        sigaction(SIGINT, &action, &before_);
-    }
-    ~until_interrupted() { sigaction(SIGINT, &before_, nullptr); }
-    until_interrupted(const until_interrupted&) = delete;
-    until_interrupted& operator=(const until_interrupted&) = delete;
-
-private:
-    struct sigaction before_ {};
 };
 
 bool can_run(const bench::bench_lock& lock, bool native) {
@@ -156,7 +138,7 @@ int run_grid(const options& o) {
     s.quick = o.quick;
     s.runs = o.runs != 0 ? o.runs : o.quick ? (o.native() ? 3 : 1) : (o.native() ? 5 : 3);
     s.duration = nanoseconds(static_cast<std::int64_t>(o.duration_ms * 1e6));
-    s.interrupted = [] { return interrupted != 0; };
+    s.interrupted = interrupted;
 
     bench::grid_result r;
     {

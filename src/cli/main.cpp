@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
             {"replay", cli::add_replay(app)},   {"machines", cli::add_machines(app)},
             {"bench", cli::add_bench(app)},     {"record", cli::add_record(app)},
             {"report", cli::add_report(app)},   {"run", cli::add_run(app)},
-            {"compare", cli::add_compare(app)}, {"history", cli::add_history(app)}};
+            {"compare", cli::add_compare(app)}, {"history", cli::add_history(app)},
+            {"torture", cli::add_torture(app)}};
         // The parser would call an unknown verb an unexpected argument.
         std::vector<std::string> names;
         for (const auto& [name, act] : verbs)

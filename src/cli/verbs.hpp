@@ -26,5 +26,6 @@ action add_report(CLI::App& app);
 action add_run(CLI::App& app);
 action add_compare(CLI::App& app);
 action add_history(CLI::App& app);
+action add_torture(CLI::App& app);
 
 } // namespace holdfast::cli

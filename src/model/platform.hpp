@@ -231,6 +231,7 @@ struct platform {
         return lasting_one<wait_record<platform>, max_threads>(thread - 1);
     }
     static bool gone(thread_id) { return false; }
+    static bool of_before_fork(thread_id) { return false; }
 
     // Clause I.
     static void count(event) {}

@@ -236,6 +236,7 @@ public:
     // Nobody forks.
     static wait_record<platform>& waiter(thread_id thread);
     static bool gone(thread_id) { return false; }
+    static bool of_before_fork(thread_id) { return false; }
 
     static void count(event what) { e().count(what); }
     class frame {

@@ -10,7 +10,8 @@
 //  G  A futex in the slot (native/futex.hpp).
 //  H  Contexts are threads: their nodes are in the slot. Signal handlers take the next ones.
 //  I  Nothing is counted or named.
-//  K  The record is in the slot. A thread that has ended is gone, too, until another has its slot.
+//  K  The record is in the slot. A thread that has ended is gone, too, until another has its slot; one of before a fork has a
+//     wiped slot.
 //  L  `holdfast record` is told, if it records the process (native/recorder.hpp).
 // errno is as before after everything. A lock that nobody waits for never looks into the thread table.
 #pragma once
@@ -95,9 +96,8 @@ public:
     static std::uint32_t cpus() { return os::usable_cpus(); }
     static bool on_cpu(thread_id thread) {
         const auto* const slot = table::find(thread);
-        // relaxed, both: whatever they say was true at some time, and a slot that has changed hands is
-        // harmless.
-        if (slot == nullptr || slot->identity.load(std::memory_order_relaxed) == nobody)
+        // Whatever they say was true at some time, and a slot that has changed hands is harmless.
+        if (slot == nullptr || !slot->has_owner())
             return false;
         return thread == self() || os::may_execute(slot->cpu_word.load(std::memory_order_relaxed));
     }
@@ -139,8 +139,11 @@ public:
     static wait_record<native>& waiter(thread_id thread) { return table::find(thread)->waiting; }
     static bool gone(thread_id thread) {
         const auto* const slot = table::find(thread);
-        // relaxed: who waits doesn't change it, and a fork orders everything.
-        return slot == nullptr || slot->identity.load(std::memory_order_relaxed) == nobody;
+        return slot == nullptr || !slot->has_owner();
+    }
+    static bool of_before_fork(thread_id thread) {
+        const auto* const slot = table::find(thread);
+        return slot != nullptr && slot->is_wiped();
     }
 
     // I

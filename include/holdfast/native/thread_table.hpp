@@ -53,9 +53,20 @@ inline constexpr std::uint32_t nodes_per_thread = 4;
 template <class Node, class Record>
 struct thread_slot {
     // What a new owner and those who look for it need: rarely written.
-    alignas(Node) std::atomic<std::uint32_t> identity{0}; // 0: nobody's, or wiped by a fork
+    // `unused`: nobody has it. 0: a fork has wiped it, and nothing else has: no thread finds the slot of another of its
+    // process so, not even if that has ended since it was last heard of.
+    static constexpr std::uint32_t unused = ~std::uint32_t{0};
+    alignas(Node) std::atomic<std::uint32_t> identity{unused};
     std::atomic<std::uint32_t> next_free{0}; // the identity of the slot below on the stack of free ones
     std::atomic<const std::uint32_t*> cpu_word{nullptr}; // own_cpu_word() of the owner, also when it has gone
+
+    // relaxed, both: the owner itself knows; to others the answer was right at some time.
+    [[nodiscard]] bool has_owner() const {
+        const std::uint32_t value = identity.load(std::memory_order_relaxed);
+        return value != 0 && value != unused;
+    }
+    [[nodiscard]] bool is_wiped() const { return identity.load(std::memory_order_relaxed) == 0; }
+
     // Written by those who wake this thread: a line of its own.
     alignas(Node) parker token;
     Node nodes[nodes_per_thread];
@@ -70,7 +81,7 @@ public:
     // The calling thread's slot; takes one if it has none yet. Ends the program if there is no memory for it.
     static slot& mine() {
         slot* const known = me.load(std::memory_order_relaxed);
-        if (known != nullptr && known->identity.load(std::memory_order_relaxed) != 0) [[likely]]
+        if (known != nullptr && known->has_owner()) [[likely]]
             return *known;
         return take(known);
     }
@@ -195,7 +206,7 @@ private:
         if (key == 0)
             return nullptr;
         auto* const other = static_cast<slot*>(pthread_getspecific(static_cast<pthread_key_t>(key - 1)));
-        return other != nullptr && other->identity.load(std::memory_order_relaxed) != 0 ? other : nullptr;
+        return other != nullptr && other->has_owner() ? other : nullptr;
     }
 
     // Has leave(&taken) called in the next round of key destructors. If there are no more keys, or no memory,
@@ -231,7 +242,7 @@ private:
     // exchange.
     static void push(slot & left) {
         const std::uint32_t identity = left.identity.load(std::memory_order_relaxed);
-        left.identity.store(0, std::memory_order_relaxed);
+        left.identity.store(slot::unused, std::memory_order_relaxed);
         std::uint64_t top = all().free_slots.load(std::memory_order_relaxed);
         do {
             left.next_free.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
@@ -272,8 +283,8 @@ private:
 
     // Far from where Linux maps things of itself.
     static constexpr std::uintptr_t meeting_place = sizeof(void*) == 8 ? 0x7e80'0000'0000 : 0x6e80'0000;
-    // Copies with other slots don't fit.
-    static constexpr std::uint32_t our_stamp = 0x484f'0000u + sizeof(slot);
+    // Copies with other slots don't fit, nor those that mean another thing by them: then the upper half changes.
+    static constexpr std::uint32_t our_stamp = 0x4850'0000u + sizeof(slot);
 
     static shared_state& all() {
         // acquire: pairs with the release in find_all.
