@@ -1,14 +1,13 @@
 // The explorer: runs a small concurrent program in every order that a bound allows, on a weak memory.
 //
-// This header is the seam. Above it stand the platform (platform.hpp) and the suites (suite.hpp); below it,
-// in explorer.cpp, the machinery, at present relacy's search and memory model. Nothing of the machinery is
-// visible here, so that it can be replaced.
+// This header is the seam. Above it stand the platform (platform.hpp) and the checks of locks; below it the
+// machinery: the threads of a program (explorer.cpp), the memory that they share (memory.hpp) and the search
+// through what can happen (search.hpp). Nothing of the machinery is visible here, so that it can be replaced.
 //
-// A program is run again and again. Each time, at each operation on an atomic, the explorer chooses which
-// thread goes on, and at each load, which of the values that the memory model still allows is read; until all
-// choices have been made (complete), or all with at most so many preemptions (bounded). It stops at the first
-// execution with a data race, a failed check, a deadlock (so a lost wake-up) or a thread that does not come
-// to an end.
+// A program is run again and again. Each time, at each operation on an atomic, the search chooses which thread
+// goes on, and what of all that the memory model allows the operation does: which value it reads, before which
+// stores of others its own comes. It stops at the first execution with a data race, a failed check, a
+// deadlock (so a lost wake-up) or a thread that does not come to an end.
 //
 // Every operation carries its place in the source, so that one of them can be changed from outside: see
 // mutation.
@@ -17,8 +16,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include <holdfast/platform.hpp>
 
 namespace holdfast::model {
 
@@ -82,7 +84,8 @@ enum class change : std::uint8_t {
     drop_failure_acquire, // acquire becomes relaxed in the failure order
     drop_write,           // the operation reads as before, reports success, and writes nothing
     modify_otherwise,     // a read-modify-write that makes something else of the value
-    postpone, // a read-modify-write that takes effect only after another operation of the same thread
+    postpone,  // a read-modify-write that takes effect only after another operation of the same thread
+    skip_wait, // an await that looks once, and goes on whatever it saw
 };
 
 namespace explorer {
@@ -109,17 +112,20 @@ struct chances {
     unsigned weak_failure = 0;  // compare_exchange_weak fails although the value is as expected
 };
 
+// How much of what can happen is explored. Without a bound on preemptions and old values it is all, each
+// execution but once: orders of operations that nobody can tell apart count as one.
 struct limits {
     static constexpr unsigned unlimited = ~0u;
 
     unsigned preemptions = unlimited; // at most so many switches away from a thread that could have gone on
-    unsigned old_values = unlimited;  // at most so many loads that do not read the newest value
+    unsigned old_values = unlimited;  // at most so many operations that do not go by the newest value
     chances allowed = {};
     std::uint64_t executions = 3'000'000; // give up after so many
+    double seconds = 1e9;                 // or after so many of the processor's, by the calling thread
     unsigned steps = 1000;                // operations in one execution; more is a livelock
-    // Two stores to one atomic that nothing orders, although the later one was caused by the earlier: C++
-    // lets the earlier one win, and the explorer can't show what follows from that. So it reports them.
-    bool report_unordered_stores = true;
+    std::uint64_t random = 0;             // not 0: so many executions by chance instead
+    std::uint64_t seed = 1;               // of that chance
+    bool reduce = true; // false: every order of operations for itself, to judge the reduction by
 };
 
 // A program to explore. begin() runs alone before the threads, end() alone after them.
@@ -132,17 +138,32 @@ public:
     virtual void end() = 0;
 };
 
+// What a thread did in an execution. `thread` is `alone` in begin() and end().
+struct step {
+    static constexpr unsigned alone = ~0u;
+
+    unsigned thread;
+    std::string what; // as "exchange(acquire): 0 -> 1"
+    place at;         // line 0: nowhere in the source
+};
+
 struct outcome {
     std::uint64_t executions = 0;
-    bool complete = false;          // all executions within the bound were run, and none failed
-    std::string failure;            // empty: none failed
-    std::vector<std::string> trace; // of the failing execution, if asked for
-    std::vector<site> sites;        // operations of locks that were executed
+    bool complete = false;   // all executions within the bound were run, and none failed
+    std::string failure;     // empty: none failed
+    place failed_at = {};    // line 0: nowhere, as of a deadlock
+    std::vector<step> trace; // of the failing execution
+    std::string choices;     // of the failing execution, for replay()
+    std::vector<site> sites; // operations in include/holdfast that were executed
 };
 
 // Explores. `mutant` is in force meanwhile. At most `max_threads` threads.
-inline constexpr unsigned max_threads = 4;
-outcome explore(program&, const limits&, const mutation& mutant = {}, bool with_trace = false);
+inline constexpr unsigned max_threads = 8;
+outcome explore(program&, const limits&, const mutation& mutant = {});
+
+// Runs one execution again, by the `choices` of an outcome under the same limits and mutant; `trace` is filled whether it
+// fails or not. Choices that do not fit the program throw std::invalid_argument, which says where.
+outcome replay(program&, const limits&, const std::string& choices, const mutation& mutant = {});
 
 // Fails the execution unless the condition holds. For the threads of a program, and its end().
 void check(bool condition, const char* text, place at = place::here());
@@ -161,7 +182,21 @@ void store(word*, bits, ordered);
 bits modify(word*, change_of_bits, bits operand, ordered, operation);
 bool compare_exchange(word*, bits& expected, bits desired, ordered success, std::memory_order failure,
                       operation weak_or_strong);
-bits newest(const word*); // without looking: no step, no order
+
+// A wait for values of words: see clause C. `seen` has room for the value of each word.
+struct wait {
+    std::span<word* const> words;
+    std::span<bits> seen;
+    std::function<bool()> holds; // whether the values in `seen` are waited for
+    bool resched = false;        // may end by chances::resched
+    bool off_cpu = false;        // by chances::off_cpu
+    bool* deadline = nullptr;    // by chances::time_out, which it remembers; not null and true: it has passed
+};
+wake await(const wait&, ordered);
+
+// Waits until the word is not 0, and makes it 0 (acquire). May end by chances::spurious_wake, or by chances::time_out, which
+// `deadline` remembers: false. Null: no deadline.
+bool park(word*, bool* deadline, place);
 void fence(ordered);
 
 plain* begin_plain();
@@ -175,10 +210,7 @@ void before_threads(const std::function<void()>& make);
 unsigned self();                       // index of the calling thread
 std::uint64_t execution();             // number of the execution, never the same twice in a process
 bool chance(unsigned chances::*which); // whether it happens now
-void step(place);                      // somebody else may go on here
-void forget_stale();                   // what this thread has seen overwritten it won't read again
-// Until the condition, on newest() values, holds; it is looked at after each write.
-void block_until(const std::function<bool()>& holds, place);
+void pause(); // of a thread that has nothing to do: one of the steps that an execution may have
 
 } // namespace explorer
 

@@ -76,9 +76,6 @@ private:
         return value;
     }
 
-    T newest() const { return value_of(explorer::newest(word_)); }
-    T look(ordered order) const { return value_of(explorer::load(word_, order, operation::await)); }
-
     // `Change` is a lambda without captures: stateless, so it can be made again where the explorer calls it.
     template <class Change>
     T modify(Change, T operand, ordered order, operation what) {
@@ -147,31 +144,34 @@ struct platform {
         }
 
     private:
+        friend struct platform;
+
         explicit deadline(bool may_pass) : may_pass_(may_pass) {}
+        // As the explorer wants it: null where there is none.
+        static bool* passing(const deadline* d) {
+            return d != nullptr && d->may_pass_ ? &d->passed_ : nullptr;
+        }
+
         bool may_pass_;
         mutable bool passed_ = false;
     };
 
-    // Clause C. Blocks while the predicate doesn't hold on the newest values, so that a wake-up that never
-    // comes is a deadlock and not an endless spin; and looks, as a spinner does, at values that may be old,
-    // but at none twice. To stop later is to stop now and be scheduled later, so it is decided here.
+    // Clause C. One operation, which is possible once the predicate holds for values that the thread may see: a wake-up that
+    // never comes is a deadlock and not an endless spin.
     template <class Predicate, class... T>
     static awaited<T...> await(ordered order, Predicate predicate, const stop_when<deadline>& stop, relax,
                                const atomic<T>&... words) {
-        const std::function<bool()> holds = [&] { return predicate(words.newest()...); };
-        for (;;) {
-            wake why = holds() ? wake::satisfied : stopped(stop);
-            if (why == wake::satisfied)
-                explorer::block_until(holds, order.at);
-            const std::tuple<T...> values{words.look(order)...}; // in the order of the words
-            if (std::apply(predicate, values))
-                return {wake::satisfied, values};
-            if (why == wake::satisfied)
-                why = stopped(stop);
-            if (why != wake::satisfied)
-                return {why, values};
-            explorer::forget_stale();
-        }
+        const std::array<explorer::word*, sizeof...(T)> handles{words.word_...};
+        std::array<explorer::bits, sizeof...(T)> seen{};
+        const auto values = [&seen] { return values_of<T...>(seen, std::index_sequence_for<T...>{}); };
+        const wake why = explorer::await({.words = handles,
+                                          .seen = seen,
+                                          .holds = [&] { return bool(std::apply(predicate, values())); },
+                                          .resched = stop.resched,
+                                          .off_cpu = stop.owner_off_cpu != nobody,
+                                          .deadline = deadline::passing(stop.deadline)},
+                                         order);
+        return {why, values()};
     }
     template <class Predicate, class... T>
     static awaited<T...> await(ordered order, Predicate predicate, const atomic<T>&... words) {
@@ -179,7 +179,7 @@ struct platform {
     }
 
     // Clauses D, E and F.
-    static void pause(place at = place::here()) { explorer::step(at); }
+    static void pause() { explorer::pause(); }
     static thread_id self() { return explorer::self() + 1; }
     static std::uint32_t cpu() { return explorer::self(); }
     static std::uint32_t cpus() { return 2; }
@@ -194,8 +194,10 @@ struct platform {
     static bool need_resched() { return explorer::chance(&chances::resched); }
 
     // Clause G.
-    static void park(place at = place::here()) { sleep(nullptr, at); }
-    static bool park(const deadline& until, place at = place::here()) { return sleep(&until, at); }
+    static void park(place at = place::here()) { explorer::park(token(self()).word_, nullptr, at); }
+    static bool park(const deadline& until, place at = place::here()) {
+        return explorer::park(token(self()).word_, deadline::passing(&until), at);
+    }
     static void unpark(thread_id thread, place at = place::here()) {
         check(thread != nobody && thread <= max_threads, "no such thread to wake");
         const auto to_one = [](explorer::bits, explorer::bits one) { return one; };
@@ -245,8 +247,8 @@ struct platform {
 private:
     // How many queue nodes each thread has in use in this execution.
     static std::uint32_t& depth_in_use() {
-        static std::array<std::uint32_t, max_threads> depths;
-        static std::uint64_t execution = 0;
+        static thread_local std::array<std::uint32_t, max_threads> depths;
+        static thread_local std::uint64_t execution = 0;
         if (std::exchange(execution, explorer::execution()) != explorer::execution())
             depths = {};
         return depths[explorer::self()];
@@ -260,7 +262,7 @@ private:
             std::byte bytes[sizeof(T)];
             std::uint64_t execution;
         };
-        static std::array<room, Count> rooms;
+        static thread_local std::array<room, Count> rooms;
         room& r = rooms[i];
         if (std::exchange(r.execution, explorer::execution()) != explorer::execution())
             explorer::before_threads([&] { new (r.bytes) T; });
@@ -271,25 +273,9 @@ private:
         return lasting_one<atomic<std::uint32_t>, max_threads>(thread - 1);
     }
 
-    static bool sleep(const deadline* until, place at) {
-        atomic<std::uint32_t>& mine = token(self());
-        if (mine.exchange(0, std::memory_order_acquire) != 0 || explorer::chance(&chances::spurious_wake))
-            return true;
-        if (until != nullptr && until->expired())
-            return false;
-        explorer::block_until([&] { return mine.newest() != 0; }, at);
-        mine.exchange(0, std::memory_order_acquire);
-        return true;
-    }
-
-    static wake stopped(const stop_when<deadline>& stop) {
-        if (stop.resched && need_resched())
-            return wake::resched;
-        if (stop.owner_off_cpu != nobody && !on_cpu(stop.owner_off_cpu))
-            return wake::owner_off_cpu;
-        if (stop.deadline != nullptr && stop.deadline->expired())
-            return wake::expired;
-        return wake::satisfied;
+    template <class... T, std::size_t Size, std::size_t... I>
+    static std::tuple<T...> values_of(const std::array<explorer::bits, Size>& seen, std::index_sequence<I...>) {
+        return {atomic<T>::value_of(seen[I])...};
     }
 };
 
