@@ -1,75 +1,33 @@
-// The explorer's machinery: threads as coroutines, relacy's search over their choices, relacy's memory model
-// under their operations. See explorer.hpp for what it promises and docs/model.md for what it can't see.
+// The explorer's machine: runs a program's threads as fibers, from operation to operation, as a search decides.
 //
-// What is added to relacy's memory model:
-// - A plain store by the thread that made the last release store does not continue its release sequence
-//   (C++20 took that out; relacy still has it).
-// - A failing compare-exchange may read an old value, with its own failure order.
-// - Stores that race (limits::report_unordered_stores). For that each thread and value has a second vector
-// clock: what
-//   was *caused* by what, as if every operation were acquire and release.
-// - Lifetime: making and ending an atomic are writes to a plain variable that each operation reads.
+// A thread runs until its next operation on shared memory, says what it is (request) and leaves. The machine works out in what
+// ways each operation could go (variants), has the search choose, does that on the memory, and lets the
+// thread go on. Plain accesses and chances need no such step: they are checked, or asked of the search, where they stand.
 #include "model/explorer.hpp"
+
+#include <ctime>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <new>
-#include <sstream>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
-#include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 
-#include "model/relacy_parts.hpp"
+#include "fiber/fiber.hpp"
+#include "model/memory.hpp"
+#include "model/search.hpp"
 
 namespace holdfast::model {
 
 namespace {
 
-// A coroutine that is never unwound: an execution that failed is left where it stands.
-class coroutine {
-public:
-    explicit coroutine(std::function<void()> body)
-        : stack_(boost::context::protected_fixedsize_stack(64 * 1024).allocate()), body_(std::move(body)) {
-        new (&inside_) boost::context::fiber(std::allocator_arg,
-                                             boost::context::preallocated(stack_.sp, stack_.size, stack_),
-                                             left_alone{}, [this](boost::context::fiber&& outside) {
-                                                 outside_ = std::move(outside);
-                                                 body_();
-                                                 return std::move(outside_);
-                                             });
-    }
-    ~coroutine() { boost::context::protected_fixedsize_stack(64 * 1024).deallocate(stack_); }
-    coroutine(const coroutine&) = delete;
-    coroutine& operator=(const coroutine&) = delete;
-
-    void enter() { inside_ = std::move(inside_).resume(); }
-    void leave() { outside_ = std::move(outside_).resume(); }
-
-private:
-    struct left_alone {
-        boost::context::stack_context allocate() { return {}; }
-        void deallocate(boost::context::stack_context&) {}
-    };
-
-    boost::context::stack_context stack_;
-    std::function<void()> body_;
-    boost::context::fiber outside_; // empty unless the body runs
-    union {
-        boost::context::fiber inside_; // never destroyed, which would unwind
-    };
-};
-
-using namespace explorer;
-
-constexpr std::size_t history = rl::atomic_history_size;
-
-constexpr bool acquires(std::memory_order o) {
-    return o == std::memory_order_acquire || o == std::memory_order_acq_rel || o == std::memory_order_seq_cst;
-}
+using explorer::change_of_bits;
 
 constexpr std::memory_order without_acquire(std::memory_order o) {
     return o == std::memory_order_acquire   ? std::memory_order_relaxed
@@ -95,88 +53,147 @@ constexpr std::memory_order without_seq_cst(operation what) {
     }
 }
 
-const char* file_name(const char* path) {
-    const char* slash = std::strrchr(path, '/');
-    return slash != nullptr ? slash + 1 : path;
-}
-
-// Whether a file is one of those whose operations are recorded and mutated. Asked again and again about the
-// same few.
 bool is_lock_source(const char* path) {
-    static std::vector<std::pair<const char*, bool>> known;
-    for (const auto& [file, answer] : known) {
-        if (file == path)
-            return answer;
-    }
-    known.emplace_back(path, std::strstr(path, "include/holdfast/") != nullptr);
-    return known.back().second;
+    return std::strstr(path, "include/holdfast/") != nullptr;
 }
 
-// What explorer.hpp's functions talk to; the number of threads is known one level down only.
-class machine {
-public:
-    virtual ~machine() = default;
-    virtual outcome run(program&) = 0;
-    virtual void fail(const std::string& why, place) = 0;
+// Seconds of processor time that the calling thread has used.
+double processor_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
-    virtual word* begin_word(bits) = 0;
-    virtual void end_word(word*, place) = 0;
-    virtual bits load(word*, ordered, operation) = 0;
-    virtual void store(word*, bits, ordered) = 0;
-    virtual bits modify(word*, change_of_bits, bits operand, ordered, operation) = 0;
-    virtual bool compare_exchange(word*, bits& expected, bits desired, ordered, std::memory_order,
-                                  operation) = 0;
-    virtual bits newest(const word*) const = 0;
-    virtual void fence(ordered) = 0;
-    virtual plain* begin_plain() = 0;
-    virtual void end_plain(plain*, place) = 0;
-    virtual void read(plain*, place) = 0;
-    virtual void write(plain*, place) = 0;
-    virtual void before_threads(const std::function<void()>&) = 0;
-    virtual unsigned self() const = 0;
-    virtual bool chance(unsigned chances::*) = 0;
-    virtual void step(place) = 0;
-    virtual void forget_stale() = 0;
-    virtual void block_until(const std::function<bool()>&, place) = 0;
-};
-
-machine* current = nullptr;
-std::uint64_t executions_so_far = 0;
-
-// Objects of one execution: handed out one after another, all taken back at its end, so that a dead one is
-// known as such.
-template <class T>
-class pool {
-public:
-    T* take() {
-        if (used_ == objects_.size())
-            objects_.push_back(std::make_unique<T>());
-        return objects_[used_++].get();
+// The count of a luck among the chances of an execution.
+unsigned& count_of(chances& of, luck which) {
+    switch (which) {
+    case luck::resched:
+        return of.resched;
+    case luck::off_cpu:
+        return of.off_cpu;
+    case luck::time_out:
+        return of.time_out;
+    case luck::spurious_wake:
+        return of.spurious_wake;
+    default:
+        return of.weak_failure;
     }
-    void take_back_all() { used_ = 0; }
+}
+
+luck luck_of(unsigned chances::*which) {
+    return which == &chances::resched         ? luck::resched
+           : which == &chances::off_cpu       ? luck::off_cpu
+           : which == &chances::time_out      ? luck::time_out
+           : which == &chances::spurious_wake ? luck::spurious_wake
+                                              : luck::weak_failure;
+}
+
+// The sites met so far, each once. Asked at every operation, so what was met lately is found without a search.
+class site_list {
+public:
+    void add(const site& s) {
+        const std::size_t key = (reinterpret_cast<std::uintptr_t>(s.at.file) >> 3) + s.at.line * 31u +
+                                static_cast<std::size_t>(s.what) * 7u + static_cast<std::size_t>(s.order);
+        known& k = lately_[key % lately_.size()];
+        if (k.file == s.at.file && k.line == s.at.line && k.what == s.what && k.order == s.order &&
+            k.failure == s.failure)
+            return;
+        k = {s.at.file, s.at.line, s.what, s.order, s.failure};
+        if (is_lock_source(s.at.file) && std::find(list_.begin(), list_.end(), s) == list_.end())
+            list_.push_back(s);
+    }
+    std::vector<site> take() { return std::move(list_); }
 
 private:
-    std::vector<std::unique_ptr<T>> objects_;
-    std::size_t used_ = 0;
+    struct known {
+        const char* file;
+        unsigned line;
+        operation what;
+        std::memory_order order, failure;
+    };
+    std::array<known, 256> lately_{};
+    std::vector<site> list_;
 };
 
-template <int N>
-class machine_of final : public machine, private idle_context {
-    using clock = std::array<rl::timestamp_t, N>;
+// What a thread is about to do.
+enum class kind : std::uint8_t { start, load, store, modify, compare_exchange, await, park, fence, nothing };
 
-    struct plain_data {
-        rl::var_data_impl<N> accesses;
-        bool alive;
-    };
-    struct word_data {
-        rl::atomic_data_impl<N> memory;
-        bits values[history];
-        clock causes[history];
-        plain_data life;
+struct request {
+    kind what = kind::start;
+    operation named = operation::load;
+    place at = {};
+    std::memory_order order = std::memory_order_relaxed;
+    std::memory_order failure = std::memory_order_relaxed;
+    std::array<word*, variant::max_words> words{};
+    std::size_t count = 0; // of words
+    bits operand = 0;      // or the value expected
+    bits desired = 0;
+    change_of_bits change = nullptr;
+    const explorer::wait* wait = nullptr;
+    bool* deadline = nullptr; // park's
+    bool drops_write = false; // the mutation's
+    bool skips_wait = false;
+    // Its result.
+    bits value = 0;
+    bool done = false;
+    wake why = wake::satisfied;
 
-        auto& record(unsigned index) { return memory.history_[index % history]; }
-        bits newest() const { return values[memory.current_index_ % history]; }
-    };
+    std::span<word* const> all_words() const { return {words.data(), count}; }
+    bool seq_cst() const {
+        return order == std::memory_order_seq_cst || failure == std::memory_order_seq_cst;
+    }
+};
+
+class machine final : private situation {
+public:
+    machine(program& what, const limits& bounds, const mutation& mutant, search& by, bool tracing)
+        : program_(what), limits_(bounds), mutant_(mutant), search_(by), tracing_(tracing),
+          count_(what.threads()) {
+        // An operation is counted in 16 bits; begin() and end() have some, too.
+        if (count_ == 0 || count_ > max_threads || bounds.steps > 50'000)
+            throw std::invalid_argument("explore: a program has 1 to 8 threads, of at most 50,000 steps");
+        for (unsigned i = 0; i <= count_; ++i)
+            tracks_.push_back(std::make_unique<track>(*this, i));
+    }
+
+    outcome run();
+    const std::string& choices_made() const { return choices_.text(); }
+
+    // For the threads, which call them by way of the functions in namespace explorer.
+    [[noreturn]] void fail(const std::string& why, place);
+    word* begin_word(bits value) { return memory_.make_word(self(), by_nobody_, value); }
+    void end_word(word* w, place at) { end_life(w->life, at); }
+    bits load(word*, ordered, operation);
+    void store_to(word*, bits, ordered);
+    bits modify(word*, change_of_bits, bits operand, ordered, operation);
+    bool compare_exchange(word*, bits& expected, bits desired, ordered, std::memory_order, operation);
+    wake await(const explorer::wait&, ordered);
+    bool park(word*, bool* deadline, place);
+    void fence(ordered);
+    plain* begin_plain() { return memory_.make_plain(self(), by_nobody_); }
+    void end_plain(plain* p, place at) { end_life(p->all, at); }
+    void read(plain* p, place at) {
+        if (!p->all.alive)
+            fail("use of a dead variable", at);
+        if (!memory_.read(self(), p->all))
+            fail("data race", at);
+    }
+    void write(plain* p, place at) {
+        if (!p->all.alive)
+            fail("use of a dead variable", at);
+        if (!memory_.write(self(), p->all))
+            fail("data race", at);
+    }
+    void before_threads(const std::function<void()>& make) {
+        const bool before = std::exchange(by_nobody_, true);
+        make();
+        by_nobody_ = before;
+    }
+    unsigned self() const { return tracks_[running_]->self(); }
+    bool chance(luck);
+    void pause(place);
+
+private:
     // A read-modify-write that is still to be done.
     struct modification {
         word* where = nullptr;
@@ -185,591 +202,763 @@ class machine_of final : public machine, private idle_context {
         ordered order = std::memory_order_relaxed;
         operation what = {};
     };
-    struct thread_data {
-        explicit thread_data(int index) : memory(index) {}
-        rl::thread_info<N> memory;
-        clock causes;
-        const std::function<bool()>* waits_for;
+
+    // A thread of the program; the last one is begin() and end().
+    struct track {
+        machine& of;
+        unsigned index;
+        boost::context::stack_context stack;
+        fiber context;
+        bool ready = false; // the fiber waits for its next execution
+        bool finished = false;
+        request asks;
         modification postponed;
-        bool due; // what is postponed: with the next operation
+        bool due = false; // what is postponed: with the next operation
+        std::vector<variant> variants;
+        luck_mask no_luck = 0; // chances that are not left for it
+
+        // With the sanitizers, frames are several times as large.
+        static constexpr std::size_t stack_size = 256 * 1024;
+
+        track(machine& m, unsigned i)
+            : of(m), index(i), stack(boost::context::protected_fixedsize_stack(stack_size).allocate()) {}
+        ~track() {
+            forget_frames(bottom(), stack.size);
+            boost::context::protected_fixedsize_stack(stack_size).deallocate(stack);
+        }
+        track(const track&) = delete;
+        track& operator=(const track&) = delete;
+
+        // As the memory knows it: begin() and end() are ordered with all, and are the first thread's there.
+        unsigned self() const { return index < of.count_ ? index : 0; }
+        void* bottom() const { return static_cast<char*>(stack.sp) - stack.size; }
+        void enter() {
+            if (!std::exchange(ready, true)) {
+                forget_frames(bottom(), stack.size);
+                context.make(
+                    bottom(), stack.size, [](void* t) { static_cast<track*>(t)->run(); }, this);
+            }
+            context.enter();
+        }
+        [[noreturn]] void run() {
+            for (;;) {
+                of.body(*this);
+                finished = true;
+                context.leave();
+            }
+        }
     };
 
-    static word_data& of(word* w) { return *reinterpret_cast<word_data*>(w); }
-    static const word_data& of(const word* w) { return *reinterpret_cast<const word_data*>(w); }
-    static plain_data& of(plain* p) { return *reinterpret_cast<plain_data*>(p); }
+    void body(track&);
+    bool run_once();
+    void run_alone(bool at_end);
+    void step(unsigned thread, unsigned chosen);
+    void go_on(unsigned thread);
+    void fail_stuck();
+    void set_failure(const std::string& why, place);
 
-public:
-    machine_of(const limits& bounds, const mutation& mutant, rl::test_params& params, std::string choices)
-        : idle_context(N, params), limits_(bounds), mutant_(mutant), tracing_(!choices.empty()),
-          search_(params, shared_, 0) {
-        rl::context::seq_cst_fence_order_ = fences_;
-        for (int i = 0; i < N; ++i) {
-            threads_[i] = std::make_unique<thread_data>(i);
-            threads_[i]->memory.ctx_ = this;
-            coroutines_[i] = std::make_unique<coroutine>([this, i] {
-                for (;;) {
-                    if (i < static_cast<int>(program_->threads()))
-                        program_->thread(static_cast<unsigned>(i));
-                    do_postponed();
-                    finish_thread();
-                }
-            });
-        }
-        if (tracing_) {
-            std::istringstream stream(choices);
-            search_.set_state(stream);
-        }
+    // Asks for an operation, and is back when it has been done.
+    request& ask(const request&);
+    // Before each operation: what the mutation makes of it.
+    request prepare(kind, site);
+    void do_postponed();
+
+    unsigned enabled() override;
+    const std::vector<variant>& variants(unsigned thread) override;
+    store_id made() const override { return memory_.made(); }
+    void find_variants(track&);
+    void find_stores(track&);
+    void find_modifications(track&);
+    void find_exchanges(track&);
+    template <class Found>
+    void combine(track&, variant&, std::size_t word_number, Found);
+    void find_waits(track&);
+    void find_parks(track&);
+    bool may(track&, luck); // whether there is any left for it
+    void use_up(luck which) {
+        unsigned& left = count_of(left_, which);
+        left -= left != chances::always ? 1 : 0;
     }
 
-    outcome run(program& what) override {
-        program_ = &what;
-        for (;;) {
-            ++result_.executions;
-            run_once();
-            if (!result_.failure.empty() || tracing_)
-                return std::move(result_);
-            if (search_.iteration_end()) {
-                result_.complete = true;
-                return std::move(result_);
-            }
-            if (result_.executions == limits_.executions)
-                return std::move(result_);
-        }
-    }
+    void use(word&, place);
+    void end_life(accesses&, place);
+    // The places of what fails in a step of a thread are its request's.
+    void perform(track&, const variant&);
+    void note(const std::string& what, place);
+    void note_performed(const track&, const variant&, bits before);
 
-    // The choices that led to where the execution stands now.
-    std::string choices() {
-        std::ostringstream stream;
-        search_.get_state(stream);
-        return stream.str();
-    }
-
-    void fail(const std::string& why, place at) override {
-        result_.failure =
-            why + " at " + file_name(at.file) + ":" + std::to_string(at.line) + ", " + at.function;
-        note("fails: " + why, at);
-        if (alone_)
-            throw failed_alone{};
-        running_ = nobody_;
-        coroutines_[index()]->leave(); // for good
-    }
-
-    word* begin_word(bits value) override {
-        word_data& w = *words_.take();
-        new (&w.memory) rl::atomic_data_impl<N>;
-        begin_life(w.life);
-        auto& record = w.record(0);
-        record.busy_ = true;
-        record.thread_id_ = index();
-        std::fill_n(record.acq_rel_order_, N, 0);
-        std::fill_n(record.first_seen_order_, N, never);
-        for (unsigned i = 1; i < history; ++i)
-            w.record(i).busy_ = false;
-        record.acq_rel_timestamp_ = 0;
-        if (!before_threads_)
-            record.acq_rel_timestamp_ = record.first_seen_order_[index()] = ++me().memory.own_acq_rel_order_;
-        w.values[0] = value;
-        w.causes[0] = causes_of_me();
-        return reinterpret_cast<word*>(&w);
-    }
-
-    void end_word(word* w, place at) override { end_life(of(w).life, at); }
-
-    bits load(word* handle, ordered o, operation what) override {
-        o = prepare({what, o.at, o.order, std::memory_order_relaxed});
-        word_data& w = of(handle);
-        use(w.life, o.at);
-        const unsigned index = look(w, o.order, o.at);
-        note(what, w.values[index], o);
-        return w.values[index];
-    }
-
-    void store(word* handle, bits value, ordered o) override {
-        o = prepare({operation::store, o.at, o.order, std::memory_order_relaxed});
-        word_data& w = of(handle);
-        use(w.life, o.at);
-        if (drops_write_) {
-            note(operation::store, value, o, " (dropped)");
-            return;
-        }
-        check_order_of_stores(w, o.at);
-        // C++20: a release sequence continues through read-modify-writes only.
-        auto& last = w.record(w.memory.current_index_);
-        const rl::thread_id_t thread = std::exchange(last.thread_id_, nobody_);
-        rl::thread_info_base& memory = me().memory;
-        const unsigned slot = o.order == std::memory_order_seq_cst   ? memory.atomic_store_seq_cst(&w.memory)
-                              : o.order == std::memory_order_release ? memory.atomic_store_release(&w.memory)
-                                                                     : memory.atomic_store_relaxed(&w.memory);
-        last.thread_id_ = thread;
-        write_value(w, slot, value);
-        note(operation::store, value, o);
-        wake();
-    }
-
-    bits modify(word* handle, change_of_bits change, bits operand, ordered o, operation what) override {
-        o = prepare({what, o.at, o.order, std::memory_order_relaxed});
-        if (mutant_here_ && mutant_.how == change::modify_otherwise)
-            change = mutant_.otherwise;
-        if (mutant_here_ && mutant_.how == change::postpone) {
-            me().postponed = {handle, change, operand, o, what};
-            note(what, newest(handle), o, " (postponed)");
-            return newest(handle);
-        }
-        return modify_now(handle, change, operand, o, what);
-    }
-
-    bool compare_exchange(word* handle, bits& expected, bits desired, ordered success,
-                          std::memory_order failure, operation what) override {
-        const ordered o = prepare({what, success.at, success.order, failure});
-        if (mutant_here_ && mutant_.how == change::drop_failure_acquire)
-            failure = without_acquire(failure);
-        word_data& w = of(handle);
-        use(w.life, o.at);
-
-        if (what == operation::compare_exchange_weak && w.newest() == expected &&
-            chance(&chances::weak_failure)) {
-            read_newest(w, failure);
-            note(what, expected, o, " fails by chance");
-            return false;
-        }
-        // A failure is a load, and may see an old value. A success can't: so that look is taken back.
-        thread_data& t = me();
-        clock before, before_fence;
-        std::copy_n(t.memory.acq_rel_order_, N, before.begin());
-        std::copy_n(t.memory.acquire_fence_order_, N, before_fence.begin());
-        const clock causes = t.causes;
-        const unsigned seen = look(w, failure, o.at);
-        if (w.values[seen] != expected) {
-            if (seen != w.memory.current_index_ % history)
-                forget_stale(); // a loop that tries again reads on
-            expected = w.values[seen];
-            note(what, expected, o, " fails");
-            return false;
-        }
-        const rl::timestamp_t now = t.memory.own_acq_rel_order_;
-        std::copy_n(before.begin(), N, t.memory.acq_rel_order_);
-        std::copy_n(before_fence.begin(), N, t.memory.acquire_fence_order_);
-        t.memory.own_acq_rel_order_ = now;
-        t.causes = causes;
-        if (w.newest() != expected) {
-            read_newest(w, failure);
-            expected = w.newest();
-            note(what, expected, o, " fails");
-            return false;
-        }
-        modify_memory(w, desired, o.order);
-        note(what, desired, o, " succeeds");
-        wake();
-        return true;
-    }
-
-    bits newest(const word* w) const override { return of(w).newest(); }
-
-    void fence(ordered o) override {
-        o = prepare({operation::fence, o.at, o.order, std::memory_order_relaxed});
-        switch (o.order) {
-        case std::memory_order_acquire:
-            me().memory.atomic_thread_fence_acquire();
-            break;
-        case std::memory_order_release:
-            me().memory.atomic_thread_fence_release();
-            break;
-        case std::memory_order_acq_rel:
-            me().memory.atomic_thread_fence_acq_rel();
-            break;
-        case std::memory_order_seq_cst:
-            me().memory.atomic_thread_fence_seq_cst(fences_);
-            break;
-        default:
-            break;
-        }
-        note(operation::fence, 0, o);
-    }
-
-    plain* begin_plain() override {
-        plain_data& p = *plains_.take();
-        begin_life(p);
-        return reinterpret_cast<plain*>(&p);
-    }
-    void end_plain(plain* p, place at) override { end_life(of(p), at); }
-    void read(plain* p, place at) override {
-        use(of(p), at);
-        note("reads plain data", at);
-    }
-    void write(plain* p, place at) override {
-        if (!of(p).alive)
-            fail("use of a dead variable", at);
-        if (!of(p).accesses.store(me().memory))
-            fail("data race", at);
-        note("writes plain data", at);
-    }
-
-    void before_threads(const std::function<void()>& make) override {
-        before_threads_ = true;
-        make();
-        before_threads_ = false;
-    }
-
-    unsigned self() const override { return static_cast<unsigned>(index()); }
-
-    bool chance(unsigned chances::*which) override {
-        if (left_.*which == chances::always)
-            return true;
-        if (alone_ || left_.*which == 0 || rand(2, rl::sched_type_user) == 0)
-            return false;
-        --(left_.*which);
-        return true;
-    }
-
-    void step(place at) override {
-        if (alone_)
-            return;
-        if (++steps_ > limits_.steps)
-            fail("livelock", at);
-        switch_thread();
-    }
-
-    void forget_stale() override { me().memory.last_yield_ = me().memory.own_acq_rel_order_; }
-
-    void block_until(const std::function<bool()>& holds, place at) override {
-        if (holds())
-            return;
-        note("blocks", at);
-        me().waits_for = &holds;
-        if (alone_ || !search_.park_current_thread(false, false))
-            fail("deadlock", at);
-        switch_thread();
-    }
-
-private:
-    static constexpr rl::timestamp_t never = static_cast<rl::timestamp_t>(-1);
-    static constexpr rl::thread_id_t nobody_ = -1;
-
-    rl::thread_id_t index() const { return rl::context::threadx_->index_; }
-    thread_data& me() { return *threads_[index()]; }
-
-    void set_running(rl::thread_id_t thread) {
-        rl::context::threadx_ = &threads_[thread]->memory;
-        running_ = thread;
-    }
-
-    void run_once() {
-        ++executions_so_far;
-        words_.take_back_all();
-        plains_.take_back_all();
-        left_ = limits_.allowed;
-        old_values_left_ = limits_.old_values;
-        steps_ = 0;
-        result_.trace.clear();
-        std::fill_n(fences_, N, 0);
-        for (auto& t : threads_) {
-            t->memory.iteration_begin();
-            std::fill_n(t->memory.acquire_fence_order_, N, 0);
-            std::fill_n(t->memory.release_fence_order_, N, 0);
-            t->causes.fill(0);
-            t->waits_for = nullptr;
-            t->postponed = {};
-            t->due = false;
-        }
-
-        const rl::thread_id_t first = search_.iteration_begin(result_.executions);
-        alone([this] { program_->begin(); });
-        running_ = result_.failure.empty() ? first : nobody_;
-        while (running_ != nobody_) {
-            set_running(running_);
-            coroutines_[running_]->enter();
-        }
-        if (result_.failure.empty())
-            alone([this] { program_->end(); });
-    }
-
-    struct failed_alone {};
-
-    // Ordered after everything before it and before everything after it.
-    template <class Body>
-    void alone(Body body) {
-        order_all();
-        set_running(0);
-        alone_ = true;
-        try {
-            body();
-        } catch (const failed_alone&) {
-        }
-        alone_ = false;
-        order_all();
-    }
-
-    void order_all() {
-        rl::timestamp_t latest = 0;
-        for (auto& t : threads_)
-            latest = std::max(latest, t->memory.own_acq_rel_order_);
-        for (auto& t : threads_) {
-            std::fill_n(t->memory.acq_rel_order_, N, latest);
-            t->causes.fill(latest);
-        }
-    }
-
-    void switch_thread() {
-        rl::unpark_reason reason;
-        const rl::thread_id_t next = search_.schedule(reason, 0);
-        if (next == index())
-            return;
-        running_ = next;
-        coroutines_[index()]->leave();
-    }
-
-    void finish_thread() {
-        note("ends", {});
-        switch (search_.thread_finished()) {
-        case rl::thread_finish_result_normal:
-            switch_thread();
-            break;
-        case rl::thread_finish_result_last:
-            running_ = nobody_;
-            coroutines_[index()]->leave();
-            break;
-        case rl::thread_finish_result_deadlock:
-            fail("deadlock", {});
-            break;
-        }
-    }
-
-    // Before each operation: records its site, changes it if it is the mutant's, and lets others go on.
-    ordered prepare(const site& s) {
-        if (me().due)
-            do_postponed();
-        mutant_here_ = drops_write_ = false;
-        std::memory_order order = s.order;
-        if (is_lock_source(s.at.file)) {
-            record(s);
-            me().due = mutant_.how == change::postpone && s == mutant_.until;
-            if (mutant_.how != change::nothing && s == mutant_.where) {
-                mutant_here_ = true;
-                order = mutated(s);
-            }
-        }
-        const bool here = mutant_here_;
-        step(s.at);
-        mutant_here_ = here; // others have gone on meanwhile
-        drops_write_ = here && mutant_.how == change::drop_write;
-        return {order, s.at};
-    }
-
-    // A step of its own: others may go on in between.
-    void do_postponed() {
-        me().due = false;
-        const modification m = std::exchange(me().postponed, {});
-        if (m.where == nullptr)
-            return;
-        step(m.order.at);
-        modify_now(m.where, m.change, m.operand, m.order, m.what);
-    }
-
-    std::memory_order mutated(const site& s) const {
-        switch (mutant_.how) {
-        case change::drop_acquire:
-            return without_acquire(s.order);
-        case change::drop_release:
-            return without_release(s.order);
-        case change::drop_seq_cst:
-            return s.order == std::memory_order_seq_cst ? without_seq_cst(s.what) : s.order;
-        default:
-            return s.order;
-        }
-    }
-
-    void record(const site& s) {
-        if (std::find(result_.sites.begin(), result_.sites.end(), s) == result_.sites.end())
-            result_.sites.push_back(s);
-    }
-
-    void begin_life(plain_data& p) {
-        new (&p.accesses) rl::var_data_impl<N>;
-        if (!before_threads_)
-            p.accesses.init(me().memory);
-        p.alive = true;
-    }
-    void end_life(plain_data& p, place at) {
-        if (!p.alive)
-            fail("end of a dead variable", at);
-        if (!p.accesses.store(me().memory))
-            fail("end of a variable races with its use", at);
-        p.alive = false;
-    }
-    void use(plain_data& p, place at) {
-        if (!p.alive)
-            fail("use of a dead variable", at);
-        if (!p.accesses.load(me().memory))
-            fail("data race", at);
-    }
-
-    // A load: the slot of the value read.
-    unsigned look(word_data& w, std::memory_order o, place at) {
-        rl::thread_info_base& memory = me().memory;
-        const unsigned slot = o == std::memory_order_seq_cst   ? memory.atomic_load_seq_cst(&w.memory)
-                              : o == std::memory_order_acquire ? memory.atomic_load_acquire(&w.memory)
-                                                               : memory.atomic_load_relaxed(&w.memory);
-        if (slot >= history)
-            fail("use of an atomic that was not published", at);
-        merge(me().causes, w.causes[slot]);
-        return slot;
-    }
-
-    void read_newest(word_data& w, std::memory_order o) {
-        rl::thread_info_base& memory = me().memory;
-        const unsigned slot = o == std::memory_order_seq_cst   ? memory.atomic_load_seq_cst_rmw(&w.memory)
-                              : o == std::memory_order_acquire ? memory.atomic_load_acquire_rmw(&w.memory)
-                                                               : memory.atomic_load_relaxed_rmw(&w.memory);
-        merge(me().causes, w.causes[slot]);
-    }
-
-    bits modify_now(word* handle, change_of_bits change, bits operand, ordered o, operation what) {
-        word_data& w = of(handle);
-        use(w.life, o.at);
-        const bits value = w.newest();
-        modify_memory(w, change(value, operand), o.order);
-        note(what, value, o);
-        wake();
-        return value;
-    }
-
-    // The memory side of a read-modify-write, always on the newest value.
-    void modify_memory(word_data& w, bits value, std::memory_order o) {
-        if (drops_write_)
-            return read_newest(w, acquires(o) ? std::memory_order_acquire : std::memory_order_relaxed);
-        merge(me().causes, w.causes[w.memory.current_index_ % history]);
-        rl::thread_info_base& memory = me().memory;
-        bool aba;
-        const unsigned slot = o == std::memory_order_seq_cst   ? memory.atomic_rmw_seq_cst(&w.memory, aba)
-                              : o == std::memory_order_acq_rel ? memory.atomic_rmw_acq_rel(&w.memory, aba)
-                              : o == std::memory_order_acquire ? memory.atomic_rmw_acquire(&w.memory, aba)
-                              : o == std::memory_order_release ? memory.atomic_rmw_release(&w.memory, aba)
-                                                               : memory.atomic_rmw_relaxed(&w.memory, aba);
-        write_value(w, slot, value);
-    }
-
-    void write_value(word_data& w, unsigned slot, bits value) {
-        w.values[slot] = value;
-        w.causes[slot] = causes_of_me();
-    }
-
-    const clock& causes_of_me() {
-        me().causes[static_cast<std::size_t>(index())] = me().memory.own_acq_rel_order_;
-        return me().causes;
-    }
-
-    static void merge(clock& into, const clock& from) {
-        for (std::size_t i = 0; i < into.size(); ++i)
-            into[i] = std::max(into[i], from[i]);
-    }
-
-    // See limits::report_unordered_stores. Ordered is: by happens-before; or because this thread, or one that
-    // happens before, has read that value already.
-    void check_order_of_stores(word_data& w, place at) {
-        if (!limits_.report_unordered_stores || alone_)
-            return;
-        const thread_data& t = me();
-        for (unsigned age = 0; age < history; ++age) {
-            const auto& old = w.record(w.memory.current_index_ - age);
-            if (!old.busy_)
-                return;
-            const rl::timestamp_t stamp = old.acq_rel_timestamp_;
-            const bool caused = t.causes[static_cast<std::size_t>(old.thread_id_)] >= stamp;
-            const bool ordered = t.memory.acq_rel_order_[old.thread_id_] >= stamp;
-            bool read = false;
-            for (int i = 0; i < N; ++i)
-                read = read || t.memory.acq_rel_order_[i] >= old.first_seen_order_[i];
-            if (ordered || read)
-                return; // and so are those before it
-            if (caused)
-                fail("unordered stores", at);
-        }
-    }
-
-    void wake() {
-        for (int i = 0; i < N; ++i) {
-            thread_data& t = *threads_[i];
-            if (t.waits_for != nullptr && (*t.waits_for)()) {
-                t.waits_for = nullptr;
-                search_.unpark_thread(i);
-            }
-        }
-    }
-
-    // A choice. relacy asks here, too: for each load and each value that it could read, whether to go on to
-    // an older.
-    unsigned rand(unsigned limit, rl::sched_type type) override {
-        if (type != rl::sched_type_atomic_load || limits_.old_values == limits::unlimited)
-            return search_.rand(limit, type);
-        if (old_values_left_ == 0)
-            return 0;
-        const unsigned older = search_.rand(limit, type);
-        old_values_left_ -= older;
-        return older;
-    }
-    rl::thread_id_t get_thread_count() const override { return N; }
-
-    void note(const std::string& what, place at) {
-        if (!tracing_)
-            return;
-        char text[200];
-        std::snprintf(text, sizeof text, "thread %d %s", static_cast<int>(index()), what.c_str());
-        result_.trace.push_back(at.line == 0 ? std::string(text)
-                                             : std::string(text) + ", " + file_name(at.file) + ":" +
-                                                   std::to_string(at.line) + " " + at.function);
-    }
-    void note(operation what, bits value, ordered o, const char* how = "") {
-        if (!tracing_)
-            return;
-        char text[200];
-        std::snprintf(text, sizeof text, "%s(%s)%s: %#llx", name_of(what), name_of(o.order), how,
-                      static_cast<unsigned long long>(value));
-        note(text, o.at);
-    }
-
-    const limits& limits_;
-    const mutation& mutant_;
+    program& program_;
+    const limits limits_;
+    const mutation mutant_;
+    search& search_;
     const bool tracing_;
-    typename rl::context_bound_scheduler<N>::shared_context_t shared_;
-    rl::context_bound_scheduler<N> search_;
-    std::unique_ptr<thread_data> threads_[N];
-    std::unique_ptr<coroutine> coroutines_[N];
-    pool<word_data> words_;
-    pool<plain_data> plains_;
-    rl::timestamp_t fences_[N];
-    program* program_ = nullptr;
+    const unsigned count_;
+    std::vector<std::unique_ptr<track>> tracks_;
+    memory memory_;
+    choices choices_;
+    site_list sites_;
     outcome result_;
     chances left_;
-    unsigned old_values_left_ = 0;
+    unsigned running_ = 0; // index of the track that runs
     unsigned steps_ = 0;
-    rl::thread_id_t running_ = nobody_; // who is to go on
-    bool alone_ = false;                // within begin() or end()
-    bool before_threads_ = false;
-    bool mutant_here_ = false; // of the operation under way
-    bool drops_write_ = false;
+    unsigned known_variants_ = 0; // mask of the threads whose variants are known in this step
+    bool by_nobody_ = false;
+    bool at_end_ = false;
+    std::vector<store_id> visible_;
 };
 
-template <int N>
-outcome explore_with(program& what, const limits& bounds, const mutation& mutant, bool with_trace) {
-    rl::test_params params;
-    // Loads reach as far back as the history does. The search is a tree all the same.
-    params.search_type = rl::sched_random;
-    params.context_bound = bounds.preemptions;
-    outcome result;
-    std::string choices;
-    {
-        machine_of<N> machine(bounds, mutant, params, "");
-        current = &machine;
-        result = machine.run(what);
-        choices = machine.choices();
+thread_local machine* current = nullptr;
+thread_local std::uint64_t executions_so_far = 0;
+
+outcome machine::run() {
+    machine* const outer = std::exchange(current, this);
+    const double deadline = processor_seconds() + limits_.seconds;
+    for (unsigned runs = 0;; ++runs) {
+        search_.begin();
+        const bool whole = run_once();
+        result_.executions += whole ? 1 : 0;
+        if (!result_.failure.empty())
+            break;
+        if (!search_.end()) {
+            result_.complete = limits_.random == 0;
+            break;
+        }
+        if (result_.executions >= limits_.executions || (runs % 64 == 63 && processor_seconds() >= deadline))
+            break;
     }
-    if (with_trace && !result.failure.empty()) {
-        machine_of<N> machine(bounds, mutant, params, choices);
-        current = &machine;
-        result.trace = machine.run(what).trace;
+    current = outer;
+    result_.choices = choices_.text();
+    result_.sites = sites_.take();
+    return std::move(result_);
+}
+
+void machine::body(track& t) {
+    if (t.index < count_) {
+        program_.thread(t.index);
+        do_postponed();
+    } else if (at_end_) {
+        program_.end();
+    } else {
+        program_.begin();
     }
-    current = nullptr;
-    return result;
+}
+
+// One execution. false: abandoned, as nothing new came of it.
+bool machine::run_once() {
+    ++executions_so_far;
+    steps_ = 0;
+    left_ = limits_.allowed;
+    choices_.clear();
+    memory_.begin(count_);
+    for (const auto& t : tracks_) {
+        t->ready = t->ready && t->finished; // those that were left where they stood begin anew
+        t->finished = false;
+        t->asks = {};
+        t->postponed = {};
+        t->due = false;
+    }
+    run_alone(false);
+    while (result_.failure.empty()) {
+        known_variants_ = 0;
+        const bool all_finished =
+            std::all_of(tracks_.begin(), tracks_.end() - 1, [](const auto& t) { return t->finished; });
+        if (all_finished)
+            break;
+        const decision d = search_.choose(*this);
+        if (d.thread == decision::abandon) {
+            if (enabled() != 0)
+                return false;
+            fail_stuck();
+            break;
+        }
+        step(d.thread, d.variant);
+    }
+    if (result_.failure.empty())
+        run_alone(true);
+    return true;
+}
+
+void machine::run_alone(bool at_end) {
+    at_end_ = at_end;
+    memory_.order_all();
+    tracks_[count_]->finished = false;
+    go_on(count_);
+    memory_.order_all();
+}
+
+void machine::go_on(unsigned thread) {
+    running_ = thread;
+    tracks_[thread]->enter();
+}
+
+void machine::step(unsigned thread, unsigned chosen) {
+    track& t = *tracks_[thread];
+    running_ = thread;
+    const std::vector<variant>& all = variants(thread);
+    const variant v = all[chosen];
+    choices_.add_step(thread, chosen, all.size());
+    if (++steps_ > limits_.steps)
+        return set_failure("livelock: an execution of too many steps", t.asks.at);
+    const luck_mask no_luck = t.no_luck;
+    const store_id before = memory_.made();
+    perform(t, v);
+    if (!result_.failure.empty())
+        return;
+
+    std::array<intention, max_threads> next{};
+    for (unsigned i = 0; i < count_; ++i)
+        next[i] = {tracks_[i]->asks.all_words(), tracks_[i]->asks.seq_cst() && !tracks_[i]->finished};
+    event e{.thread = thread,
+            .words = t.asks.all_words(),
+            .from = {v.from.data(), v.from[0] != no_store ? t.asks.count : 0},
+            .made = memory_.made() != before ? before : no_store,
+            .read_modify_write = t.asks.what == kind::modify || t.asks.what == kind::compare_exchange ||
+                                 t.asks.what == kind::park,
+            .seq_cst = t.asks.seq_cst(),
+            .how = static_cast<unsigned>(v.how) * static_cast<unsigned>(kinds_of_luck) +
+                   static_cast<unsigned>(v.by),
+            .by = v.by,
+            .no_luck = no_luck};
+    search_.executed(e, memory_, {next.data(), count_});
+    if (v.how != variant::way::looks_again)
+        go_on(thread);
+}
+
+void machine::fail_stuck() {
+    for (unsigned i = 0; i < count_; ++i) {
+        if (!tracks_[i]->finished) {
+            running_ = i;
+            note("waits for ever", tracks_[i]->asks.at);
+        }
+    }
+    result_.failure = "deadlock";
+}
+
+void machine::set_failure(const std::string& why, place at) {
+    result_.failure = why;
+    result_.failed_at = at;
+    note("fails: " + why, at);
+}
+
+void machine::fail(const std::string& why, place at) {
+    set_failure(why, at);
+    tracks_[running_]->context.leave(); // for good
+    std::abort();
+}
+
+// --- What the threads call.
+
+request& machine::ask(const request& r) {
+    track& t = *tracks_[running_];
+    t.asks = r;
+    if (t.index < count_) {
+        t.context.leave();
+    } else {
+        t.no_luck = 0;
+        find_variants(t);
+        const auto certain = std::find_if(t.variants.begin(), t.variants.end(), [](const variant& v) {
+            return v.by == luck::none && v.how != variant::way::looks_again;
+        });
+        if (certain == t.variants.end())
+            fail("deadlock: nobody is there to end this wait", r.at);
+        perform(t, *certain);
+        if (!result_.failure.empty())
+            t.context.leave(); // for good
+    }
+    return t.asks;
+}
+
+request machine::prepare(kind what, site s) {
+    track& t = *tracks_[running_];
+    if (t.due)
+        do_postponed();
+    request r{.what = what, .named = s.what, .at = s.at, .order = s.order, .failure = s.failure};
+    if (mutant_.how == change::nothing) {
+        sites_.add(s);
+        return r;
+    }
+    t.due = mutant_.how == change::postpone && s == mutant_.until;
+    if (!(s == mutant_.where))
+        return r;
+    switch (mutant_.how) {
+    case change::drop_acquire:
+        r.order = without_acquire(r.order);
+        break;
+    case change::drop_release:
+        r.order = without_release(r.order);
+        break;
+    case change::drop_seq_cst:
+        r.order = r.order == std::memory_order_seq_cst ? without_seq_cst(s.what) : r.order;
+        break;
+    case change::drop_failure_acquire:
+        r.failure = without_acquire(r.failure);
+        break;
+    case change::drop_write:
+        r.drops_write = true;
+        break;
+    case change::skip_wait:
+        r.skips_wait = true;
+        break;
+    default: // of read-modify-writes alone: see modify()
+        break;
+    }
+    return r;
+}
+
+void machine::do_postponed() {
+    track& t = *tracks_[running_];
+    t.due = false;
+    const modification m = std::exchange(t.postponed, {});
+    if (m.where == nullptr)
+        return;
+    request r{.what = kind::modify, .named = m.what, .at = m.order.at, .order = m.order.order};
+    r.words[0] = m.where;
+    r.count = 1;
+    r.change = m.change;
+    r.operand = m.operand;
+    ask(r);
+}
+
+bits machine::load(word* w, ordered o, operation what) {
+    request r = prepare(kind::load, {what, o.at, o.order, std::memory_order_relaxed});
+    r.words[0] = w;
+    r.count = 1;
+    return ask(r).value;
+}
+
+void machine::store_to(word* w, bits value, ordered o) {
+    request r = prepare(kind::store, {operation::store, o.at, o.order, std::memory_order_relaxed});
+    r.words[0] = w;
+    r.count = 1;
+    r.operand = value;
+    ask(r);
+}
+
+bits machine::modify(word* w, change_of_bits change, bits operand, ordered o, operation what) {
+    const site s{what, o.at, o.order, std::memory_order_relaxed};
+    request r = prepare(kind::modify, s);
+    r.words[0] = w;
+    r.count = 1;
+    r.change = change;
+    r.operand = operand;
+    const bool here = mutant_.how != change::nothing && s == mutant_.where;
+    if (here && mutant_.how == change::modify_otherwise)
+        r.change = mutant_.otherwise;
+    if (here && mutant_.how == change::postpone) {
+        tracks_[running_]->postponed = {w, change, operand, o, what};
+        r.drops_write = true;
+    }
+    return ask(r).value;
+}
+
+bool machine::compare_exchange(word* w, bits& expected, bits desired, ordered o, std::memory_order failure,
+                               operation what) {
+    request r = prepare(kind::compare_exchange, {what, o.at, o.order, failure});
+    r.words[0] = w;
+    r.count = 1;
+    r.operand = expected;
+    r.desired = desired;
+    const request& answer = ask(r);
+    expected = answer.value;
+    return answer.done;
+}
+
+wake machine::await(const explorer::wait& until, ordered o) {
+    request r = prepare(kind::await, {operation::await, o.at, o.order, std::memory_order_relaxed});
+    if (until.words.size() > r.words.size())
+        fail("await: too many words for the explorer", o.at);
+    std::copy(until.words.begin(), until.words.end(), r.words.begin());
+    r.count = until.words.size();
+    r.wait = &until;
+    return ask(r).why;
+}
+
+bool machine::park(word* token, bool* deadline, place at) {
+    // Not a site: what is a lock's is that it parks.
+    request r{.what = kind::park, .named = operation::exchange, .at = at, .order = std::memory_order_acquire};
+    if (tracks_[running_]->due)
+        do_postponed();
+    r.words[0] = token;
+    r.count = 1;
+    r.deadline = deadline;
+    return ask(r).done;
+}
+
+void machine::fence(ordered o) {
+    ask(prepare(kind::fence, {operation::fence, o.at, o.order, std::memory_order_relaxed}));
+}
+
+bool machine::chance(luck which) {
+    unsigned& left = count_of(left_, which);
+    if (running_ == count_ || count_of(const_cast<chances&>(limits_.allowed), which) == 0)
+        return false;
+    if (left == 0) {
+        search_.no_luck(which);
+        return false;
+    }
+    const bool happens = search_.chance(which);
+    choices_.add_chance(happens);
+    if (happens) {
+        use_up(which);
+        constexpr const char* names[] = {"",
+                                         "is wanted off its CPU",
+                                         "sees an owner off its CPU",
+                                         "sees its deadline pass",
+                                         "wakes for nothing",
+                                         "fails by chance"};
+        note(names[static_cast<std::size_t>(which)], {});
+    }
+    return happens;
+}
+
+void machine::pause(place at) {
+    if (++steps_ > limits_.steps)
+        fail("livelock: an execution of too many steps", at);
+}
+
+// --- In what ways an operation can go.
+
+unsigned machine::enabled() {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+        const track& t = *tracks_[i];
+        const bool waits = t.asks.what == kind::await || t.asks.what == kind::park;
+        if (!t.finished && (!waits || !variants(i).empty()))
+            mask |= 1u << i;
+    }
+    return mask;
+}
+
+const std::vector<variant>& machine::variants(unsigned thread) {
+    track& t = *tracks_[thread];
+    if ((known_variants_ & 1u << thread) == 0) {
+        known_variants_ |= 1u << thread;
+        find_variants(t);
+    }
+    return t.variants;
+}
+
+bool machine::may(track& t, luck which) {
+    if (t.index == count_ || count_of(const_cast<chances&>(limits_.allowed), which) == 0)
+        return false;
+    const bool left = count_of(left_, which) != 0;
+    if (!left)
+        t.no_luck = static_cast<luck_mask>(t.no_luck | 1u << static_cast<unsigned>(which));
+    return left;
+}
+
+void machine::find_variants(track& t) {
+    t.variants.clear();
+    t.no_luck = 0;
+    visible_.clear();
+    switch (t.asks.what) {
+    case kind::load:
+        memory_.visible(t.self(), *t.asks.words[0], t.asks.order == std::memory_order_seq_cst, visible_);
+        for (const store_id s : visible_)
+            t.variants.push_back({.old = s != visible_[0], .from = {s}, .latest = s});
+        break;
+    case kind::store:
+        find_stores(t);
+        break;
+    case kind::modify:
+        find_modifications(t);
+        break;
+    case kind::compare_exchange:
+        find_exchanges(t);
+        break;
+    case kind::await:
+        find_waits(t);
+        break;
+    case kind::park:
+        find_parks(t);
+        break;
+    default:
+        t.variants.emplace_back();
+        break;
+    }
+}
+
+void machine::find_stores(track& t) {
+    if (t.asks.drops_write) {
+        t.variants.emplace_back();
+        return;
+    }
+    memory_.visible(t.self(), *t.asks.words[0], t.asks.order == std::memory_order_seq_cst, visible_);
+    for (const store_id s : visible_) {
+        if (!memory_[s].taken)
+            t.variants.push_back({.old = s != visible_[0], .behind = s});
+    }
+}
+
+void machine::find_modifications(track& t) {
+    word& w = *t.asks.words[0];
+    if (t.asks.drops_write) {
+        t.variants.push_back({.from = {w.newest}, .latest = w.newest});
+        return;
+    }
+    memory_.visible(t.self(), w, t.asks.order == std::memory_order_seq_cst, visible_);
+    for (const store_id s : visible_) {
+        if (!memory_[s].taken)
+            t.variants.push_back({.old = s != w.newest, .from = {s}, .behind = s, .latest = s});
+    }
+}
+
+// It succeeds on what its order on success allows, and fails on what its other one allows.
+void machine::find_exchanges(track& t) {
+    const request& r = t.asks;
+    word& w = *r.words[0];
+    memory_.visible(t.self(), w, r.order == std::memory_order_seq_cst, visible_);
+    const std::size_t succeeding = visible_.size();
+    if (r.order != std::memory_order_seq_cst || r.failure != std::memory_order_seq_cst) {
+        visible_.clear(); // of the two lists, the one is the beginning of the other
+        memory_.visible(t.self(), w, r.failure == std::memory_order_seq_cst, visible_);
+    }
+    const std::size_t failing = visible_.size();
+    if (succeeding > failing) {
+        visible_.clear();
+        memory_.visible(t.self(), w, r.order == std::memory_order_seq_cst, visible_);
+    }
+    for (std::size_t i = 0; i < visible_.size(); ++i) {
+        const store_id s = visible_[i];
+        variant v{.old = i != 0, .from = {s}, .behind = s, .latest = s};
+        const bool equal = memory_[s].value == r.operand;
+        if (equal && i < succeeding && !memory_[s].taken)
+            t.variants.push_back(v);
+        if (i >= failing)
+            continue;
+        v.how = variant::way::fails;
+        if (!equal) {
+            t.variants.push_back(v);
+        } else if (r.named == operation::compare_exchange_weak && may(t, luck::weak_failure)) {
+            v.by = luck::weak_failure;
+            t.variants.push_back(v);
+        }
+    }
+}
+
+// All combinations of values that the words can have together, one word after another, as they are read in that order.
+template <class Found>
+void machine::combine(track& t, variant& v, std::size_t word_number, Found found) {
+    const request& r = t.asks;
+    if (word_number == r.count)
+        return found();
+    word& w = *r.words[word_number];
+    std::vector<store_id> list;
+    memory_.visible(t.self(), w, r.order == std::memory_order_seq_cst, list,
+                    {v.from.data(), acquires(r.order) ? word_number : 0});
+    const variant before = v;
+    for (const store_id s : list) {
+        v = before;
+        v.from[word_number] = s;
+        v.latest = std::max(v.latest, s);
+        v.old = v.old || s != w.newest;
+        r.wait->seen[word_number] = memory_[s].value;
+        combine(t, v, word_number + 1, found);
+        // The same word again shows nothing older.
+        const auto same =
+            std::find(r.words.begin(), r.words.begin() + static_cast<std::ptrdiff_t>(word_number), &w);
+        if (same != r.words.begin() + static_cast<std::ptrdiff_t>(word_number) &&
+            before.from[static_cast<std::size_t>(same - r.words.begin())] == s)
+            break;
+    }
+    v = before;
+}
+
+// Values for which it waits, or values for which it does not and a reason to stop. And where there are both, it may have missed
+// the former: then it has seen the newest, and waits for what comes after.
+void machine::find_waits(track& t) {
+    const request& r = t.asks;
+    const bool passed = r.wait->deadline != nullptr && *r.wait->deadline;
+    std::array<luck, 3> stops{};
+    std::size_t count = 0;
+    if (r.wait->resched && may(t, luck::resched))
+        stops[count++] = luck::resched;
+    if (r.wait->off_cpu && may(t, luck::off_cpu))
+        stops[count++] = luck::off_cpu;
+    if (passed)
+        stops[count++] = luck::none;
+    else if (r.wait->deadline != nullptr && may(t, luck::time_out))
+        stops[count++] = luck::time_out;
+
+    bool satisfied = false, newest_is_not = false;
+    variant newest, v;
+    store_id latest = no_store;
+    combine(t, v, 0, [&] {
+        latest = std::max(latest, v.latest);
+        variant found = v;
+        if (r.skips_wait || r.wait->holds()) {
+            satisfied = true;
+            t.variants.push_back(found);
+            return;
+        }
+        if (!v.old) {
+            newest_is_not = true;
+            newest = v;
+        }
+        found.how = variant::way::stops;
+        for (std::size_t i = 0; i < count; ++i) {
+            found.by = stops[i];
+            t.variants.push_back(found);
+        }
+    });
+    if (satisfied && newest_is_not) {
+        newest.how = variant::way::looks_again;
+        newest.latest = latest;
+        t.variants.push_back(newest);
+    }
+}
+
+void machine::find_parks(track& t) {
+    word& token = *t.asks.words[0];
+    memory_.visible(t.self(), token, false, visible_);
+    for (const store_id s : visible_) {
+        if (memory_[s].value != 0 && !memory_[s].taken)
+            t.variants.push_back({.old = s != token.newest, .from = {s}, .behind = s, .latest = s});
+    }
+    const auto stop = [&t](luck by) { t.variants.push_back({.how = variant::way::stops, .by = by}); };
+    if (may(t, luck::spurious_wake))
+        stop(luck::spurious_wake);
+    if (t.asks.deadline != nullptr && *t.asks.deadline)
+        stop(luck::none);
+    else if (t.asks.deadline != nullptr && may(t, luck::time_out))
+        stop(luck::time_out);
+}
+
+// --- What an operation does.
+
+void machine::use(word& w, place at) {
+    if (!w.life.alive)
+        set_failure("use of a dead variable", at);
+    else if (!memory_.read(self(), w.life))
+        set_failure("use of an atomic that was not published", at);
+}
+
+void machine::end_life(accesses& life, place at) {
+    if (!life.alive)
+        fail("end of a dead variable", at);
+    if (!memory_.write(self(), life))
+        fail("end of a variable races with its use", at);
+    life.alive = false;
+}
+
+void machine::perform(track& t, const variant& v) {
+    request& r = t.asks;
+    const unsigned self = t.self();
+    for (word* w : r.all_words()) {
+        use(*w, r.at);
+        if (!result_.failure.empty())
+            return;
+    }
+    const std::memory_order order = v.how == variant::way::fails ? r.failure : r.order;
+    memory_.begin_operation(self, order == std::memory_order_seq_cst);
+    if (v.by != luck::none)
+        use_up(v.by);
+    r.done = v.how == variant::way::done;
+    bits made = 0;
+    switch (r.what) {
+    case kind::load:
+        r.value = memory_.load(self, v.from[0], order);
+        break;
+    case kind::store:
+        made = r.operand;
+        if (!r.drops_write)
+            memory_.store_behind(self, *r.words[0], v.behind, false, made, order);
+        break;
+    case kind::modify:
+    case kind::compare_exchange:
+        r.value = memory_.load(self, v.from[0], order);
+        made = r.what == kind::modify ? r.change(r.value, r.operand) : r.desired;
+        if (r.done && !r.drops_write)
+            memory_.store_behind(self, *r.words[0], v.behind, true, made, order);
+        break;
+    case kind::await:
+        for (std::size_t i = 0; i < r.count; ++i)
+            r.wait->seen[i] = memory_.load(self, v.from[i], order);
+        r.why = r.done                  ? wake::satisfied
+                : v.by == luck::resched ? wake::resched
+                : v.by == luck::off_cpu ? wake::owner_off_cpu
+                                        : wake::expired;
+        if (v.by == luck::time_out)
+            *r.wait->deadline = true;
+        break;
+    case kind::park:
+        if (r.done) {
+            memory_.load(self, v.from[0], order);
+            memory_.store_behind(self, *r.words[0], v.behind, true, 0, order);
+        }
+        if (v.by == luck::time_out)
+            *r.deadline = true;
+        r.done = r.done || v.by == luck::spurious_wake;
+        break;
+    case kind::fence:
+        memory_.fence(self, order);
+        break;
+    default:
+        break;
+    }
+    if (tracing_)
+        note_performed(t, v, made);
+}
+
+// --- What is told of it.
+
+// Small numbers as such, addresses as such.
+std::string text_of(bits value) {
+    char text[24];
+    std::snprintf(text, sizeof text, value < 10'000 ? "%llu" : "%#llx",
+                  static_cast<unsigned long long>(value));
+    return text;
+}
+
+void machine::note(const std::string& what, place at) {
+    if (tracing_)
+        result_.trace.push_back({running_ < count_ ? running_ : model::step::alone, what, at});
+}
+
+void machine::note_performed(const track& t, const variant& v, bits made) {
+    const request& r = t.asks;
+    const std::string name = std::string(name_of(r.named)) + "(" + name_of(r.order) + ")";
+    const std::string age = v.old ? ", an old value" : "";
+    const std::string dropped = r.drops_write ? ", not written" : "";
+    switch (r.what) {
+    case kind::load:
+        return note(name + ": " + text_of(r.value) + age, r.at);
+    case kind::store:
+        return note(name + ": " + text_of(made) + (v.old ? ", before newer ones" : "") + dropped, r.at);
+    case kind::modify:
+        return note(name + ": " + text_of(r.value) + " -> " + text_of(made) + age + dropped, r.at);
+    case kind::compare_exchange:
+        if (r.done)
+            return note(name + ": " + text_of(r.value) + " -> " + text_of(made) + age + dropped, r.at);
+        return note(name + " fails: " + text_of(r.value) + age +
+                        (v.by == luck::weak_failure ? ", by chance" : ", expected " + text_of(r.operand)),
+                    r.at);
+    case kind::await: {
+        std::string values;
+        for (std::size_t i = 0; i < r.count; ++i)
+            values += (i == 0 ? "" : ", ") + text_of(r.wait->seen[i]);
+        const char* how = v.how == variant::way::looks_again ? " waits on"
+                          : r.done                           ? ""
+                          : r.why == wake::resched           ? " stops for others"
+                          : r.why == wake::owner_off_cpu     ? " stops, the owner off its CPU"
+                                                             : " stops, out of time";
+        return note(name + how + ": " + values + age, r.at);
+    }
+    case kind::park:
+        return note(v.how == variant::way::done   ? "park: woken"
+                    : v.by == luck::spurious_wake ? "park: wakes for nothing"
+                                                  : "park: out of time",
+                    r.at);
+    case kind::fence:
+        return note(name, r.at);
+    case kind::start:
+    case kind::nothing:
+        return;
+    }
+}
+
+outcome run_with(program& what, const limits& bounds, const mutation& mutant, search& by, bool tracing) {
+    return machine(what, bounds, mutant, by, tracing).run();
 }
 
 } // namespace
@@ -801,16 +990,19 @@ const char* name_of(std::memory_order o) {
     return names[static_cast<std::size_t>(o)];
 }
 
-outcome explore(program& what, const limits& bounds, const mutation& mutant, bool with_trace) {
-    switch (what.threads()) {
-    case 1: // relacy's tables want two
-    case 2:
-        return explore_with<2>(what, bounds, mutant, with_trace);
-    case 3:
-        return explore_with<3>(what, bounds, mutant, with_trace);
-    default:
-        return explore_with<4>(what, bounds, mutant, with_trace);
+outcome explore(program& what, const limits& bounds, const mutation& mutant) {
+    const std::unique_ptr<search> by = bounds.random != 0 ? random_executions(what.threads(), bounds)
+                                                          : every_execution(what.threads(), bounds);
+    outcome result = run_with(what, bounds, mutant, *by, false);
+    if (!result.failure.empty()) {
+        outcome again = replay(what, bounds, result.choices, mutant);
+        result.trace = std::move(again.trace);
     }
+    return result;
+}
+
+outcome replay(program& what, const limits& bounds, const std::string& choices, const mutation& mutant) {
+    return run_with(what, bounds, mutant, *replayed(choices), true);
 }
 
 void check(bool condition, const char* text, place at) {
@@ -830,7 +1022,7 @@ bits load(word* w, ordered o, operation what) {
     return current->load(w, o, what);
 }
 void store(word* w, bits value, ordered o) {
-    current->store(w, value, o);
+    current->store_to(w, value, o);
 }
 bits modify(word* w, change_of_bits change, bits operand, ordered o, operation what) {
     return current->modify(w, change, operand, o, what);
@@ -839,8 +1031,11 @@ bool compare_exchange(word* w, bits& expected, bits desired, ordered success, st
                       operation weak_or_strong) {
     return current->compare_exchange(w, expected, desired, success, failure, weak_or_strong);
 }
-bits newest(const word* w) {
-    return current->newest(w);
+wake await(const wait& until, ordered o) {
+    return current->await(until, o);
+}
+bool park(word* token, bool* deadline, place at) {
+    return current->park(token, deadline, at);
 }
 void fence(ordered o) {
     current->fence(o);
@@ -867,16 +1062,10 @@ std::uint64_t execution() {
     return executions_so_far;
 }
 bool chance(unsigned chances::*which) {
-    return current->chance(which);
+    return current->chance(luck_of(which));
 }
-void step(place at) {
-    current->step(at);
-}
-void forget_stale() {
-    current->forget_stale();
-}
-void block_until(const std::function<bool()>& holds, place at) {
-    current->block_until(holds, at);
+void pause() {
+    current->pause({});
 }
 
 } // namespace explorer

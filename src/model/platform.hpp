@@ -274,7 +274,8 @@ private:
     }
 
     template <class... T, std::size_t Size, std::size_t... I>
-    static std::tuple<T...> values_of(const std::array<explorer::bits, Size>& seen, std::index_sequence<I...>) {
+    static std::tuple<T...> values_of(const std::array<explorer::bits, Size>& seen,
+                                      std::index_sequence<I...>) {
         return {atomic<T>::value_of(seen[I])...};
     }
 };

@@ -10,7 +10,7 @@
 
 #include <holdfast/platform.hpp>
 
-#include "sim/fiber.hpp"
+#include "fiber/fiber.hpp"
 #include "sim/memory.hpp"
 #include "sim/random.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 
-#include "sim/fiber.hpp"
+#include "fiber/fiber.hpp"
 
 namespace holdfast::sim {
 

@@ -1,8 +1,9 @@
-// A fiber: a function with a stack of its own that can be left in the middle and continued. One a simulated thread.
+// A fiber: a function with a stack of its own that can be left in the middle and continued. Simulated threads are fibers, and
+// so are those that the model explores.
 //
-// The switch itself is Boost.Context's (fcontext); this file adds what the sanitizers must be told. Fibers are entered
-// from one place, the engine's loop, and go back to it. A fiber that has not ended may be dropped: its frames are then
-// never unwound, which is wanted when a simulated program is stuck, as their destructors would go on with the program.
+// The switch itself is Boost.Context's (fcontext); this file adds what the sanitizers must be told. A fiber goes
+// back to whoever entered it. A fiber that has not ended may be dropped: its frames are then
+// never unwound, which is wanted when its program is stuck, as their destructors would go on with the program.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -32,7 +33,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace holdfast::sim {
+namespace holdfast {
 
 // Memory that has been a stack is ordinary memory again. Frames that were never unwound have left their marks with
 // AddressSanitizer, which would take accesses of its next user for accesses to them.
@@ -139,4 +140,4 @@ private:
 #endif
 };
 
-} // namespace holdfast::sim
+} // namespace holdfast

@@ -1,0 +1,634 @@
+// The searches: see search.hpp.
+//
+// The tree. Its nodes are the steps and chances of the execution under way. An execution repeats the choices of the one before it
+// up to the deepest node at which something else is left to choose.
+//
+// The reduction, for unbounded searches, is source-DPOR (Abdulla, Aronis, Jonsson, Sagonas, "Optimal dynamic partial order
+// reduction", POPL 2014) with one change for weak memory: a load that reads an old value commutes with the stores
+// that it doesn't read. So:
+// - A node first explores one thread. Another is opened when a later operation turns out to race with the node's: when the
+//   node's operation might have read what the later one stores, had that come first. (Two plain stores don't race, as either can
+//   come before the other in modification order whoever is executed first; nor does a load with a store before it.)
+//   Sequentially consistent operations on one atomic race with each other, and fences with all of them. So do those
+//   who wanted a chance when there was none left with those who had it.
+// - Sleep sets: a thread that a node has explored is not explored again below the node's other threads, but for what
+//   is new. It is asleep as of the stores that there were: only variants that depend on a later store are awake.
+#include "model/search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <random>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace holdfast::model {
+
+namespace {
+
+constexpr unsigned bit(unsigned thread) {
+    return 1u << thread;
+}
+
+// Who caused what: which operations, and through which of them, each thread's state comes from. Unlike happens-before it holds
+// all reads, whatever their memory order.
+class causality {
+public:
+    struct cause {
+        unsigned thread;
+        clock::index index; // of the operation among its thread's
+        std::size_t node;
+        clock causes; // the operation's own and all that it comes from
+    };
+
+    void begin() {
+        threads_.fill({});
+        of_stores_.clear();
+        events_.clear();
+        words_.clear();
+        in_s_.clear();
+        lucky_.clear();
+        fences_ = all_in_s_ = {};
+    }
+
+    // Takes note of an event, which the node has chosen. Calls race(earlier) for each event that this one races with.
+    template <class Race>
+    void add(const event& e, std::size_t node, bool with_races, Race race) {
+        const unsigned t = e.thread;
+        clock& now = threads_[t];
+        before_ = now;
+        if (with_races)
+            races_of(e, race);
+
+        ++now[t];
+        for (const store_id from : e.from) {
+            if (from < of_stores_.size())
+                now.join(of_stores_[from]);
+        }
+        if (e.seq_cst) {
+            now.join(fences_);
+            for (word* w : e.words)
+                now.join(of(w).in_s);
+            if (e.words.empty())
+                now.join(all_in_s_);
+        }
+        const auto number = static_cast<std::uint32_t>(events_.size());
+        if (e.seq_cst) {
+            for (word* w : e.words)
+                of(w).in_s.join(now);
+            all_in_s_.join(now);
+            if (e.words.empty())
+                fences_ = now;
+            for (word* w : e.words)
+                in_s_.push_back({number, w});
+            if (e.words.empty())
+                in_s_.push_back({number, nullptr});
+        }
+        if (e.made != no_store) {
+            if (of_stores_.size() <= e.made)
+                of_stores_.resize(e.made + 1);
+            of_stores_[e.made] = now;
+        }
+        for (word* w : e.words)
+            of(w).accesses.push_back({number, !e.from.empty(), e.read_modify_write && e.made != no_store});
+        events_.push_back({t, now[t], node, now});
+        if (e.by != luck::none)
+            lucky_.emplace_back(e.by, number);
+    }
+    void take(luck which) { lucky_.emplace_back(which, static_cast<std::uint32_t>(events_.size() - 1)); }
+
+    // The last event was of a thread that met a chance when none was left.
+    template <class Race>
+    void races_for(luck which, Race race) {
+        for (const auto& [what, number] : lucky_) {
+            if (what == which)
+                race_with(number, events_.back().thread, race);
+        }
+    }
+
+    // The threads that could have begun what came after `earlier` without coming from it, with the next operation of
+    // `last` at the end: mask. `pending`: that operation is not among the events yet.
+    unsigned beginners(const cause& earlier, unsigned last, bool pending) {
+        unsigned found = 0, seen = 0;
+        row_.clear();
+        const auto begins = [this](const clock& causes) {
+            for (const cause* r : row_) {
+                if (causes[r->thread] >= r->index)
+                    return false;
+            }
+            return true;
+        };
+        const std::size_t from = static_cast<std::size_t>(&earlier - events_.data()) + 1;
+        const std::size_t end = pending ? events_.size() : events_.size() - 1;
+        for (std::size_t i = from; i < end; ++i) {
+            const cause& c = events_[i];
+            if (c.causes[earlier.thread] >= earlier.index)
+                continue;
+            if ((seen & bit(c.thread)) == 0 && begins(c.causes))
+                found |= bit(c.thread);
+            seen |= bit(c.thread);
+            row_.push_back(&c);
+        }
+        if ((seen & bit(last)) == 0 && begins(before_))
+            found |= bit(last);
+        return found;
+    }
+
+private:
+    struct access {
+        std::uint32_t event;
+        bool reads;
+        bool takes; // a read-modify-write: no other can read what it has read
+    };
+    struct word_causes {
+        std::vector<access> accesses;
+        clock in_s;
+    };
+
+    word_causes& of(const word* w) {
+        if (words_.size() <= w->number)
+            words_.resize(w->number + 1);
+        return words_[w->number];
+    }
+
+    template <class Race>
+    void race_with(std::uint32_t number, unsigned thread, Race race) {
+        const cause& c = events_[number];
+        if (c.thread != thread && before_[c.thread] < c.index)
+            race(c);
+    }
+
+    template <class Race>
+    void races_of(const event& e, Race race) {
+        for (word* w : e.words) {
+            for (const access& a : of(w).accesses) {
+                if ((a.reads && e.made != no_store) || (a.takes && e.read_modify_write))
+                    race_with(a.event, e.thread, race);
+            }
+        }
+        if (e.seq_cst) {
+            for (const auto& [number, w] : in_s_) {
+                if (w == nullptr || e.words.empty() || std::ranges::find(e.words, w) != e.words.end())
+                    race_with(number, e.thread, race);
+            }
+        }
+        for (unsigned kind = 1; kind < kinds_of_luck; ++kind) {
+            if ((e.no_luck & bit(kind)) != 0) {
+                for (const auto& [what, number] : lucky_) {
+                    if (what == static_cast<luck>(kind))
+                        race_with(number, e.thread, race);
+                }
+            }
+        }
+    }
+
+    std::array<clock, max_threads> threads_;
+    std::vector<clock> of_stores_;
+    std::vector<cause> events_;
+    std::vector<word_causes> words_;
+    std::vector<std::pair<std::uint32_t, word*>> in_s_; // seq_cst events; without a word: fences
+    std::vector<std::pair<luck, std::uint32_t>> lucky_; // events that took a chance
+    clock fences_, all_in_s_;
+    clock before_; // the last event's thread, before that event
+    std::vector<const cause*> row_;
+};
+
+// What has happened so far, as a number: the same for all orders of execution that nobody can tell apart.
+class fingerprint {
+public:
+    void begin() {
+        value_ = 0;
+        operations_.fill(0);
+        chances_ = 0;
+        of_stores_.clear();
+        in_s_.clear();
+        fences_ = 0;
+    }
+
+    void add(const event& e, const memory& m) {
+        chances_ = 0;
+        const std::uint64_t self = mixed(e.thread + 1, ++operations_[e.thread]);
+        std::uint64_t read = mixed(self, e.how);
+        for (const store_id from : e.from)
+            read = mixed(read, of(from));
+        value_ += read;
+        if (e.made != no_store) {
+            const store& s = m[e.made];
+            if (of_stores_.size() <= e.made)
+                of_stores_.resize(e.made + 1);
+            of_stores_[e.made] = self;
+            value_ += mixed(of(s.older) + 1, self);
+            if (s.newer != no_store)
+                value_ += mixed(self + 1, of(s.newer)) - mixed(of(s.older) + 1, of(s.newer));
+        }
+        if (e.seq_cst)
+            add_to_s(e, self);
+    }
+    void add(luck which, bool happens) {
+        value_ += mixed(mixed(operations_[last_] * 64 + last_, ++chances_),
+                        static_cast<std::uint64_t>(which) * 2 + happens);
+    }
+    void set_last(unsigned thread) { last_ = thread; }
+
+    std::uint64_t value() const { return value_; }
+    static std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+        std::uint64_t z = a * 0x9e3779b97f4a7c15 + b + 0x7f4a7c15;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        return z ^ (z >> 31);
+    }
+
+private:
+    // First stores of all atomics are alike: which atomic it is follows from what the thread has done before.
+    std::uint64_t of(store_id s) const { return s < of_stores_.size() ? of_stores_[s] : 0; }
+
+    // The order of seq_cst operations on each atomic, and of fences with all of them.
+    void add_to_s(const event& e, std::uint64_t self) {
+        if (e.words.empty()) {
+            for (const std::uint64_t chain : in_s_)
+                self += chain != 0 ? mixed(chain, 1) : 0;
+            fences_ = mixed(fences_, self);
+            value_ += fences_;
+            return;
+        }
+        for (word* w : e.words) {
+            if (in_s_.size() <= w->number)
+                in_s_.resize(w->number + 1);
+            std::uint64_t& chain = in_s_[w->number];
+            chain = mixed(chain + fences_, self);
+            value_ += chain;
+        }
+    }
+
+    std::uint64_t value_ = 0;
+    std::uint64_t chances_ = 0; // since the last operation
+    unsigned last_ = 0;
+    std::array<std::uint64_t, max_threads> operations_{};
+    std::vector<std::uint64_t> of_stores_;
+    std::vector<std::uint64_t> in_s_; // for each atomic
+    std::uint64_t fences_ = 0;
+};
+
+class tree_search final : public search {
+public:
+    tree_search(unsigned threads, const limits& bounds)
+        : threads_(threads), bounds_(bounds),
+          bounded_(bounds.preemptions != limits::unlimited || bounds.old_values != limits::unlimited),
+          reduced_(bounds.reduce && !bounded_) {}
+
+    void begin() override {
+        depth_ = 0;
+        last_ = none;
+        preemptions_ = old_values_ = 0;
+        asleep_.fill(awake);
+        if (reduced_)
+            causes_.begin();
+        else
+            state_.begin();
+    }
+
+    decision choose(situation& now) override {
+        if (depth_ == nodes_.size()) {
+            if (!push(now))
+                return {decision::abandon, 0};
+        } else if (depth_ + 1 == nodes_.size() && !settle(nodes_[depth_], now)) {
+            return {decision::abandon, 0};
+        }
+        const node& n = nodes_[depth_++];
+        preemptions_ = n.preemptions + preempts(n, n.thread);
+        old_values_ = n.old_values + n.old;
+        asleep_ = n.asleep;
+        asleep_[n.thread] = awake;
+        last_ = n.thread;
+        state_.set_last(last_);
+        return {n.thread, n.variant};
+    }
+
+    bool chance(luck which) override {
+        if (depth_ == nodes_.size()) {
+            node& n = nodes_.emplace_back();
+            n.is_chance = true;
+        }
+        const bool happens = nodes_[depth_++].happens;
+        if (reduced_) {
+            if (happens)
+                causes_.take(which);
+        } else {
+            state_.add(which, happens);
+        }
+        return happens;
+    }
+
+    void no_luck(luck which) override {
+        if (reduced_ && depth_ >= nodes_.size())
+            causes_.races_for(which, [this](const auto& earlier) { open(earlier, last_, false); });
+    }
+
+    void executed(const event& e, const memory& m, std::span<const intention> next) override {
+        if (!reduced_) {
+            state_.add(e, m);
+            return;
+        }
+        causes_.add(e, depth_ - 1, depth_ >= nodes_.size(),
+                    [this, &e](const auto& earlier) { open(earlier, e.thread, true); });
+        if (e.seq_cst)
+            wake(e, next);
+    }
+
+    bool end() override {
+        while (!nodes_.empty()) {
+            node& n = nodes_.back();
+            if (n.is_chance) {
+                if (!n.happens) {
+                    n.happens = true;
+                    return true;
+                }
+            } else if (n.next != none) {
+                n.variant = n.next;
+                n.settled = false;
+                return true;
+            } else {
+                finish(n);
+                if (n.open != 0)
+                    return true;
+            }
+            nodes_.pop_back();
+        }
+        return false;
+    }
+
+private:
+    static constexpr unsigned none = ~0u;
+    static constexpr store_id awake = 0;
+
+    struct node {
+        bool is_chance = false;
+        bool happens = false; // the chance
+        bool settled = false; // the variant is one that may be chosen, and `next` and `old` are known
+        bool old = false;     // the variant is
+        unsigned thread = none;
+        unsigned variant = none;
+        unsigned next = none; // the variant after it; none: there is none
+        unsigned last = none; // who went on before, and could go on: anybody else is a preemption
+        unsigned open = 0;    // threads to explore after this one
+        unsigned done = 0;    // threads explored
+        unsigned preemptions = 0, old_values = 0; // so far
+        store_id made = 0;
+        std::array<store_id, max_threads> asleep{}; // as of which store each thread sleeps
+    };
+
+    static unsigned preempts(const node& n, unsigned thread) { return n.last != none && n.last != thread; }
+
+    bool may(const node& n, unsigned thread, const variant& v) const {
+        if (reduced_)
+            return v.latest >= n.asleep[thread];
+        return !v.old || bounds_.old_values == limits::unlimited || n.old_values < bounds_.old_values;
+    }
+    // The first variant from `from` on that may be chosen.
+    unsigned variant_from(const node& n, unsigned thread, unsigned from,
+                          const std::vector<variant>& all) const {
+        for (unsigned i = from; i < all.size(); ++i) {
+            if (may(n, thread, all[i]))
+                return i;
+        }
+        return none;
+    }
+
+    // A new node. false: nothing is left to explore from here.
+    bool push(situation& now) {
+        node n;
+        n.made = now.made();
+        n.asleep = asleep_;
+        n.preemptions = preemptions_;
+        n.old_values = old_values_;
+        const unsigned enabled = now.enabled();
+        if (last_ != none && (enabled & bit(last_)) != 0)
+            n.last = last_;
+        n.open = enabled;
+        if (bounded_) {
+            if (n.last != none && preemptions_ >= bounds_.preemptions)
+                n.open = bit(n.last);
+            if (been_here(n))
+                return false;
+        }
+        // Who went on before goes on. When reducing, that one alone, until a race says otherwise.
+        if (n.last != none) {
+            n.thread = n.last;
+            n.open &= ~bit(n.last);
+            if (settle_thread(n, now)) {
+                n.open = reduced_ ? 0 : n.open;
+                nodes_.push_back(n);
+                return true;
+            }
+        }
+        if (!next_thread(n, now))
+            return false;
+        if (reduced_)
+            n.open = 0;
+        nodes_.push_back(n);
+        return true;
+    }
+
+    bool settle(node& n, situation& now) {
+        if (n.is_chance || n.settled)
+            return true;
+        if (n.thread != none)
+            return settle_thread(n, now) || next_thread(n, now);
+        return next_thread(n, now);
+    }
+    // The next thread of those open that has something to explore.
+    bool next_thread(node& n, situation& now) {
+        while (n.open != 0) {
+            n.thread = static_cast<unsigned>(std::countr_zero(n.open));
+            n.variant = none;
+            n.open &= n.open - 1;
+            if (settle_thread(n, now))
+                return true;
+            n.done |= bit(n.thread);
+        }
+        return false;
+    }
+    bool settle_thread(node& n, situation& now) {
+        const std::vector<variant>& all = now.variants(n.thread);
+        n.variant = variant_from(n, n.thread, n.variant == none ? 0 : n.variant, all);
+        if (n.variant == none)
+            return false;
+        n.next = variant_from(n, n.thread, n.variant + 1, all);
+        n.old = all[n.variant].old;
+        n.settled = true;
+        return true;
+    }
+
+    // All that the node's thread can do here has been explored.
+    void finish(node& n) {
+        if (n.thread == none)
+            return;
+        n.done |= bit(n.thread);
+        if (reduced_)
+            n.asleep[n.thread] = n.made;
+        n.thread = n.variant = none;
+        n.settled = false;
+    }
+
+    // `earlier` races with the next operation of `thread`: what begins with somebody else at its node is to be explored.
+    void open(const causality::cause& earlier, unsigned thread, bool pending) {
+        node& n = nodes_[earlier.node];
+        const unsigned beginners = causes_.beginners(earlier, thread, pending);
+        const unsigned current = n.thread == none ? 0 : bit(n.thread);
+        if ((beginners & (n.open | n.done | current)) != 0)
+            return;
+        n.open |= (beginners & bit(thread)) != 0 ? bit(thread) : beginners & (~beginners + 1);
+    }
+
+    // Who sleeps wakes when something happens that its sequentially consistent operation depends on.
+    void wake(const event& e, std::span<const intention> next) {
+        for (unsigned i = 0; i < threads_; ++i) {
+            const auto shared = [&e](word* w) { return std::ranges::find(e.words, w) != e.words.end(); };
+            if (next[i].seq_cst &&
+                (e.words.empty() || next[i].words.empty() || std::ranges::any_of(next[i].words, shared)))
+                asleep_[i] = awake;
+        }
+    }
+
+    bool been_here(const node& n) {
+        const std::uint64_t old_values = bounds_.old_values == limits::unlimited ? 0 : n.old_values;
+        const std::uint64_t state = fingerprint::mixed(state_.value(), last_);
+        for (std::uint64_t fewer = 0; fewer <= old_values; ++fewer) {
+            const auto met = met_.find(state + fewer);
+            if (met != met_.end() && met->second <= n.preemptions)
+                return true;
+        }
+        met_[state + old_values] = n.preemptions;
+        return false;
+    }
+
+    const unsigned threads_;
+    const limits bounds_;
+    const bool bounded_;
+    const bool reduced_;
+    std::vector<node> nodes_;
+    // Of the execution under way:
+    std::size_t depth_ = 0;
+    unsigned last_ = none;
+    unsigned preemptions_ = 0, old_values_ = 0;
+    std::array<store_id, max_threads> asleep_{};
+    causality causes_;                                // reduced
+    fingerprint state_;                               // not reduced
+    std::unordered_map<std::uint64_t, unsigned> met_; // states, with the preemptions so far
+};
+
+class random_search final : public search {
+public:
+    random_search(unsigned threads, const limits& bounds)
+        : threads_(threads), left_(bounds.random), random_(bounds.seed) {}
+
+    void begin() override {
+        steps_ = 0;
+        for (unsigned i = 0; i < threads_; ++i)
+            priorities_[i] = random_() | std::uint64_t{1} << 63;
+        for (std::uint64_t& change : changes_)
+            change = random_() % longest_;
+    }
+    decision choose(situation& now) override {
+        const unsigned enabled = now.enabled();
+        unsigned best = static_cast<unsigned>(std::countr_zero(enabled));
+        for (unsigned i = best; i < threads_; ++i) {
+            if ((enabled & bit(i)) != 0 && priorities_[i] > priorities_[best])
+                best = i;
+        }
+        for (std::size_t i = 0; i < changes_.size(); ++i) {
+            if (changes_[i] == steps_)
+                priorities_[best] = i; // below all that have not been changed
+        }
+        longest_ = std::max(longest_, ++steps_);
+        const std::vector<variant>& all = now.variants(best);
+        const std::uint64_t drawn = random_();
+        return {best, drawn % 2 == 0 ? 0 : static_cast<unsigned>(drawn / 2 % all.size())};
+    }
+    bool chance(luck) override { return random_() % 4 == 0; }
+    void no_luck(luck) override {}
+    void executed(const event&, const memory&, std::span<const intention>) override {}
+    bool end() override { return --left_ != 0; }
+
+private:
+    const unsigned threads_;
+    std::uint64_t left_;
+    std::mt19937_64 random_;
+    std::array<std::uint64_t, max_threads> priorities_{};
+    std::array<std::uint64_t, 3> changes_{}; // steps after which a priority falls
+    std::uint64_t steps_ = 0, longest_ = 1;
+};
+
+constexpr char first_letter = 'a', last_letter = 'z'; // the last says that more follows
+
+class replay_search final : public search {
+public:
+    explicit replay_search(const std::string& text) : text_(text) {}
+
+    void begin() override { at_ = 0; }
+    decision choose(situation& now) override {
+        if (at_ == text_.size())
+            return {decision::abandon, 0};
+        const unsigned thread = static_cast<unsigned>(text_[at_] - '0');
+        if (thread >= max_threads || (now.enabled() & bit(thread)) == 0)
+            complain("no thread that can go on");
+        ++at_;
+        const std::size_t variants = now.variants(thread).size();
+        unsigned chosen = 0;
+        if (variants > 1) {
+            while (at_ < text_.size() && text_[at_] == last_letter) {
+                chosen += static_cast<unsigned>(last_letter - first_letter);
+                ++at_;
+            }
+            if (at_ == text_.size() || text_[at_] < first_letter || text_[at_] >= last_letter)
+                complain("no letter for what the operation does");
+            chosen += static_cast<unsigned>(text_[at_++] - first_letter);
+            if (chosen >= variants)
+                complain("the operation has fewer ways to go");
+        }
+        return {thread, chosen};
+    }
+    bool chance(luck) override {
+        if (at_ == text_.size() || (text_[at_] != '+' && text_[at_] != '-'))
+            complain("neither + nor - for a chance");
+        return text_[at_++] == '+';
+    }
+    void no_luck(luck) override {}
+    void executed(const event&, const memory&, std::span<const intention>) override {}
+    bool end() override {
+        if (at_ != text_.size())
+            complain("the execution ends here");
+        return false;
+    }
+
+private:
+    [[noreturn]] void complain(const char* what) const {
+        throw std::invalid_argument("choices: at character " + std::to_string(at_ + 1) + ": " + what);
+    }
+
+    std::string text_;
+    std::size_t at_ = 0;
+};
+
+} // namespace
+
+void choices::add_step(unsigned thread, unsigned variant, std::size_t variants) {
+    text_ += static_cast<char>('0' + thread);
+    if (variants <= 1)
+        return;
+    constexpr unsigned step = last_letter - first_letter;
+    for (; variant >= step; variant -= step)
+        text_ += last_letter;
+    text_ += static_cast<char>(first_letter + static_cast<char>(variant));
+}
+
+std::unique_ptr<search> every_execution(unsigned threads, const limits& bounds) {
+    return std::make_unique<tree_search>(threads, bounds);
+}
+std::unique_ptr<search> random_executions(unsigned threads, const limits& bounds) {
+    return std::make_unique<random_search>(threads, bounds);
+}
+std::unique_ptr<search> replayed(const std::string& choices) {
+    return std::make_unique<replay_search>(choices);
+}
+
+} // namespace holdfast::model
