@@ -149,9 +149,9 @@ public:
     machine(program& what, const limits& bounds, const mutation& mutant, search& by, bool tracing)
         : program_(what), limits_(bounds), mutant_(mutant), search_(by), tracing_(tracing),
           count_(what.threads()) {
-        // An operation is counted in 16 bits; begin() and end() have some, too.
-        if (count_ == 0 || count_ > max_threads || bounds.steps > 50'000)
-            throw std::invalid_argument("explore: a program has 1 to 8 threads, of at most 50,000 steps");
+        // An operation is counted in 15 bits; begin() and end() have some, too.
+        if (count_ == 0 || count_ > max_threads || bounds.steps > 20'000)
+            throw std::invalid_argument("explore: a program has 1 to 8 threads, and at most 20,000 steps");
         for (unsigned i = 0; i <= count_; ++i)
             tracks_.push_back(std::make_unique<track>(*this, i));
     }
@@ -213,9 +213,8 @@ private:
         bool finished = false;
         request asks;
         modification postponed;
-        bool due = false; // what is postponed: with the next operation
-        std::vector<variant> variants;
-        luck_mask no_luck = 0; // chances that are not left for it
+        bool due = false;  // what is postponed: with the next operation
+        possibilities can; // do next
 
         // With the sanitizers, frames are several times as large.
         static constexpr std::size_t stack_size = 256 * 1024;
@@ -252,7 +251,7 @@ private:
     void body(track&);
     bool run_once();
     void run_alone(bool at_end);
-    void step(unsigned thread, unsigned chosen);
+    void step(const decision&);
     void go_on(unsigned thread);
     void fail_stuck();
     void set_failure(const std::string& why, place);
@@ -264,7 +263,9 @@ private:
     void do_postponed();
 
     unsigned enabled() override;
-    const std::vector<variant>& variants(unsigned thread) override;
+    const possibilities& of(unsigned thread) override;
+    bool nothing_since(store_id, unsigned thread) const override;
+    bool meets_in_s(std::span<word* const>, unsigned thread) const override;
     store_id made() const override { return memory_.made(); }
     void find_variants(track&);
     void find_stores(track&);
@@ -364,14 +365,14 @@ bool machine::run_once() {
             std::all_of(tracks_.begin(), tracks_.end() - 1, [](const auto& t) { return t->finished; });
         if (all_finished)
             break;
-        const decision d = search_.choose(*this);
+        const decision& d = search_.choose(*this);
         if (d.thread == decision::abandon) {
             if (enabled() != 0)
                 return false;
             fail_stuck();
             break;
         }
-        step(d.thread, d.variant);
+        step(d);
     }
     if (result_.failure.empty())
         run_alone(true);
@@ -391,36 +392,32 @@ void machine::go_on(unsigned thread) {
     tracks_[thread]->enter();
 }
 
-void machine::step(unsigned thread, unsigned chosen) {
+void machine::step(const decision& d) {
+    const unsigned thread = d.thread;
+    const variant::way how = d.what.how;
     track& t = *tracks_[thread];
     running_ = thread;
-    const std::vector<variant>& all = variants(thread);
-    const variant v = all[chosen];
-    choices_.add_step(thread, chosen, all.size());
+    choices_.add_step(thread, d.number, d.of);
     if (++steps_ > limits_.steps)
         return set_failure("livelock: an execution of too many steps", t.asks.at);
-    const luck_mask no_luck = t.no_luck;
     const store_id before = memory_.made();
-    perform(t, v);
+    perform(t, d.what);
     if (!result_.failure.empty())
         return;
-
-    std::array<intention, max_threads> next{};
-    for (unsigned i = 0; i < count_; ++i)
-        next[i] = {tracks_[i]->asks.all_words(), tracks_[i]->asks.seq_cst() && !tracks_[i]->finished};
-    event e{.thread = thread,
-            .words = t.asks.all_words(),
-            .from = {v.from.data(), v.from[0] != no_store ? t.asks.count : 0},
-            .made = memory_.made() != before ? before : no_store,
-            .read_modify_write = t.asks.what == kind::modify || t.asks.what == kind::compare_exchange ||
-                                 t.asks.what == kind::park,
-            .seq_cst = t.asks.seq_cst(),
-            .how = static_cast<unsigned>(v.how) * static_cast<unsigned>(kinds_of_luck) +
-                   static_cast<unsigned>(v.by),
-            .by = v.by,
-            .no_luck = no_luck};
-    search_.executed(e, memory_, {next.data(), count_});
-    if (v.how != variant::way::looks_again)
+    search_.executed({.thread = thread,
+                      .words = t.asks.all_words(),
+                      .from = {d.what.from.data(), d.what.from[0] != no_store ? t.asks.count : 0},
+                      .oldest = {d.oldest.data(), t.asks.count},
+                      .made = memory_.made() != before ? before : no_store,
+                      .read_modify_write = t.asks.what == kind::modify ||
+                                           t.asks.what == kind::compare_exchange || t.asks.what == kind::park,
+                      .seq_cst = t.asks.seq_cst(),
+                      .how = static_cast<unsigned>(how) * static_cast<unsigned>(kinds_of_luck) +
+                             static_cast<unsigned>(d.what.by),
+                      .by = d.what.by,
+                      .no_luck = d.no_luck},
+                     memory_, *this);
+    if (how != variant::way::looks_again)
         go_on(thread);
 }
 
@@ -454,12 +451,12 @@ request& machine::ask(const request& r) {
     if (t.index < count_) {
         t.context.leave();
     } else {
-        t.no_luck = 0;
+        t.can.no_luck = 0;
         find_variants(t);
-        const auto certain = std::find_if(t.variants.begin(), t.variants.end(), [](const variant& v) {
+        const auto certain = std::find_if(t.can.variants.begin(), t.can.variants.end(), [](const variant& v) {
             return v.by == luck::none && v.how != variant::way::looks_again;
         });
-        if (certain == t.variants.end())
+        if (certain == t.can.variants.end())
             fail("deadlock: nobody is there to end this wait", r.at);
         perform(t, *certain);
         if (!result_.failure.empty())
@@ -623,19 +620,34 @@ unsigned machine::enabled() {
     for (unsigned i = 0; i < count_; ++i) {
         const track& t = *tracks_[i];
         const bool waits = t.asks.what == kind::await || t.asks.what == kind::park;
-        if (!t.finished && (!waits || !variants(i).empty()))
+        if (!t.finished && (!waits || !of(i).variants.empty()))
             mask |= 1u << i;
     }
     return mask;
 }
 
-const std::vector<variant>& machine::variants(unsigned thread) {
+const possibilities& machine::of(unsigned thread) {
     track& t = *tracks_[thread];
     if ((known_variants_ & 1u << thread) == 0) {
         known_variants_ |= 1u << thread;
         find_variants(t);
     }
-    return t.variants;
+    return t.can;
+}
+
+// Whoever is to store, reading nothing, or to do nothing on memory, depends on no store.
+bool machine::nothing_since(store_id since, unsigned thread) const {
+    const track& t = *tracks_[thread];
+    const auto none_since = [since](const word* w) { return w->latest < since; };
+    return t.asks.what == kind::store || std::ranges::all_of(t.asks.all_words(), none_since);
+}
+
+bool machine::meets_in_s(std::span<word* const> words, unsigned thread) const {
+    const request& r = tracks_[thread]->asks;
+    const auto asked_for = [&r](word* w) {
+        return std::ranges::find(r.all_words(), w) != r.all_words().end();
+    };
+    return r.seq_cst() && (words.empty() || r.count == 0 || std::ranges::any_of(words, asked_for));
 }
 
 bool machine::may(track& t, luck which) {
@@ -643,19 +655,20 @@ bool machine::may(track& t, luck which) {
         return false;
     const bool left = count_of(left_, which) != 0;
     if (!left)
-        t.no_luck = static_cast<luck_mask>(t.no_luck | 1u << static_cast<unsigned>(which));
+        t.can.no_luck = static_cast<luck_mask>(t.can.no_luck | 1u << static_cast<unsigned>(which));
     return left;
 }
 
 void machine::find_variants(track& t) {
-    t.variants.clear();
-    t.no_luck = 0;
+    t.can.variants.clear();
+    t.can.no_luck = 0;
     visible_.clear();
     switch (t.asks.what) {
     case kind::load:
         memory_.visible(t.self(), *t.asks.words[0], t.asks.order == std::memory_order_seq_cst, visible_);
         for (const store_id s : visible_)
-            t.variants.push_back({.old = s != visible_[0], .from = {s}, .latest = s});
+            t.can.variants.push_back({.old = s != visible_[0], .from = {s}, .latest = s});
+        t.can.oldest[0] = visible_.back();
         break;
     case kind::store:
         find_stores(t);
@@ -673,33 +686,35 @@ void machine::find_variants(track& t) {
         find_parks(t);
         break;
     default:
-        t.variants.emplace_back();
+        t.can.variants.emplace_back();
         break;
     }
 }
 
 void machine::find_stores(track& t) {
     if (t.asks.drops_write) {
-        t.variants.emplace_back();
+        t.can.variants.emplace_back();
         return;
     }
     memory_.visible(t.self(), *t.asks.words[0], t.asks.order == std::memory_order_seq_cst, visible_);
     for (const store_id s : visible_) {
         if (!memory_[s].taken)
-            t.variants.push_back({.old = s != visible_[0], .behind = s});
+            t.can.variants.push_back({.old = s != visible_[0], .behind = s});
     }
 }
 
 void machine::find_modifications(track& t) {
     word& w = *t.asks.words[0];
     if (t.asks.drops_write) {
-        t.variants.push_back({.from = {w.newest}, .latest = w.newest});
+        t.can.variants.push_back({.from = {w.newest}, .latest = w.newest});
+        t.can.oldest[0] = w.newest;
         return;
     }
     memory_.visible(t.self(), w, t.asks.order == std::memory_order_seq_cst, visible_);
+    t.can.oldest[0] = visible_.back();
     for (const store_id s : visible_) {
         if (!memory_[s].taken)
-            t.variants.push_back({.old = s != w.newest, .from = {s}, .behind = s, .latest = s});
+            t.can.variants.push_back({.old = s != w.newest, .from = {s}, .behind = s, .latest = s});
     }
 }
 
@@ -718,20 +733,21 @@ void machine::find_exchanges(track& t) {
         visible_.clear();
         memory_.visible(t.self(), w, r.order == std::memory_order_seq_cst, visible_);
     }
+    t.can.oldest[0] = visible_.back();
     for (std::size_t i = 0; i < visible_.size(); ++i) {
         const store_id s = visible_[i];
         variant v{.old = i != 0, .from = {s}, .behind = s, .latest = s};
         const bool equal = memory_[s].value == r.operand;
         if (equal && i < succeeding && !memory_[s].taken)
-            t.variants.push_back(v);
+            t.can.variants.push_back(v);
         if (i >= failing)
             continue;
         v.how = variant::way::fails;
         if (!equal) {
-            t.variants.push_back(v);
+            t.can.variants.push_back(v);
         } else if (r.named == operation::compare_exchange_weak && may(t, luck::weak_failure)) {
             v.by = luck::weak_failure;
-            t.variants.push_back(v);
+            t.can.variants.push_back(v);
         }
     }
 }
@@ -746,6 +762,8 @@ void machine::combine(track& t, variant& v, std::size_t word_number, Found found
     std::vector<store_id> list;
     memory_.visible(t.self(), w, r.order == std::memory_order_seq_cst, list,
                     {v.from.data(), acquires(r.order) ? word_number : 0});
+    if (word_number == 0)
+        t.can.oldest[0] = list.back();
     const variant before = v;
     for (const store_id s : list) {
         v = before;
@@ -780,6 +798,12 @@ void machine::find_waits(track& t) {
     else if (r.wait->deadline != nullptr && may(t, luck::time_out))
         stops[count++] = luck::time_out;
 
+    // Without what the words before it may bring along: the most that it could see.
+    for (std::size_t i = 1; i < r.count; ++i) {
+        visible_.clear();
+        memory_.visible(t.self(), *r.words[i], r.order == std::memory_order_seq_cst, visible_);
+        t.can.oldest[i] = visible_.back();
+    }
     bool satisfied = false, newest_is_not = false;
     variant newest, v;
     store_id latest = no_store;
@@ -788,7 +812,7 @@ void machine::find_waits(track& t) {
         variant found = v;
         if (r.skips_wait || r.wait->holds()) {
             satisfied = true;
-            t.variants.push_back(found);
+            t.can.variants.push_back(found);
             return;
         }
         if (!v.old) {
@@ -798,24 +822,25 @@ void machine::find_waits(track& t) {
         found.how = variant::way::stops;
         for (std::size_t i = 0; i < count; ++i) {
             found.by = stops[i];
-            t.variants.push_back(found);
+            t.can.variants.push_back(found);
         }
     });
     if (satisfied && newest_is_not) {
         newest.how = variant::way::looks_again;
         newest.latest = latest;
-        t.variants.push_back(newest);
+        t.can.variants.push_back(newest);
     }
 }
 
 void machine::find_parks(track& t) {
     word& token = *t.asks.words[0];
     memory_.visible(t.self(), token, false, visible_);
+    t.can.oldest[0] = visible_.back();
     for (const store_id s : visible_) {
         if (memory_[s].value != 0 && !memory_[s].taken)
-            t.variants.push_back({.old = s != token.newest, .from = {s}, .behind = s, .latest = s});
+            t.can.variants.push_back({.old = s != token.newest, .from = {s}, .behind = s, .latest = s});
     }
-    const auto stop = [&t](luck by) { t.variants.push_back({.how = variant::way::stops, .by = by}); };
+    const auto stop = [&t](luck by) { t.can.variants.push_back({.how = variant::way::stops, .by = by}); };
     if (may(t, luck::spurious_wake))
         stop(luck::spurious_wake);
     if (t.asks.deadline != nullptr && *t.asks.deadline)

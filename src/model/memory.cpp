@@ -29,7 +29,10 @@ word* memory::make_word(unsigned by, bool by_nobody, bits value) {
     word& w = words_[words_used_];
     const clock::index at =
         by_nobody ? clock::index{0} : static_cast<clock::index>(threads_[by].operations + 1);
-    w = {static_cast<std::uint32_t>(words_used_++), made(), {true, static_cast<std::uint8_t>(by), at, {}}};
+    w = {static_cast<std::uint32_t>(words_used_++),
+         made(),
+         made(),
+         {true, static_cast<std::uint8_t>(by), at, {}}};
     store& first = stores_.emplace_back();
     first = {value, no_store, no_store, false, clock::filled(clock::never), store::not_in_s, {}};
     first.first_met[by] = at;
@@ -130,6 +133,7 @@ store_id memory::store_behind(unsigned by, word& w, store_id behind, bool read_m
     else
         w.newest = made_now;
     older.newer = made_now;
+    w.latest = made_now;
     return made_now;
 }
 

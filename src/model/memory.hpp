@@ -28,8 +28,8 @@ using explorer::bits;
 // Operations of each thread, counted from 1. `never` is later than all.
 class clock {
 public:
-    using index = std::uint16_t;
-    static constexpr index never = 0xffff;
+    using index = std::int16_t; // signed, as the machine's oldest vector instructions want it
+    static constexpr index never = 0x7fff;
 
     static clock filled(index with) {
         clock c;
@@ -104,8 +104,9 @@ namespace holdfast::model::explorer {
 
 struct word {
     std::uint32_t number; // in the order of making
-    store_id newest;
-    accesses life; // being made is a write, each operation a read
+    store_id newest;      // in modification order
+    store_id latest;      // made last
+    accesses life;        // being made is a write, each operation a read
 };
 
 struct plain {
@@ -157,6 +158,12 @@ public:
     void fence(unsigned thread, std::memory_order);
 
     const store& operator[](store_id s) const { return stores_[s]; }
+    // Whether a store is another, or comes after it in modification order. Of one atomic.
+    bool at_or_after(store_id s, store_id other) const {
+        while (s != other && s != no_store)
+            s = stores_[s].older;
+        return s == other;
+    }
     store_id made() const { return static_cast<store_id>(stores_.size()); } // the number of the next store
     clock::index operations(unsigned thread) const { return threads_[thread].operations; }
 

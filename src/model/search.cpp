@@ -44,7 +44,10 @@ public:
         threads_.fill({});
         of_stores_.clear();
         events_.clear();
-        words_.clear();
+        for (word_causes& w : words_) { // keeping their room
+            w.reads.clear();
+            w.in_s = {};
+        }
         in_s_.clear();
         lucky_.clear();
         fences_ = all_in_s_ = {};
@@ -52,12 +55,12 @@ public:
 
     // Takes note of an event, which the node has chosen. Calls race(earlier) for each event that this one races with.
     template <class Race>
-    void add(const event& e, std::size_t node, bool with_races, Race race) {
+    void add(const event& e, const memory& m, std::size_t node, bool with_races, Race race) {
         const unsigned t = e.thread;
         clock& now = threads_[t];
         before_ = now;
         if (with_races)
-            races_of(e, race);
+            races_of(e, m, race);
 
         ++now[t];
         for (const store_id from : e.from) {
@@ -88,8 +91,12 @@ public:
                 of_stores_.resize(e.made + 1);
             of_stores_[e.made] = now;
         }
-        for (word* w : e.words)
-            of(w).accesses.push_back({number, !e.from.empty(), e.read_modify_write && e.made != no_store});
+        for (std::size_t i = 0; i < e.words.size(); ++i) {
+            if (!e.from.empty())
+                of(e.words[i])
+                    .reads.push_back({number, t, e.oldest[i],
+                                      e.read_modify_write && e.made != no_store ? e.from[i] : no_store});
+        }
         events_.push_back({t, now[t], node, now});
         if (e.by != luck::none)
             lucky_.emplace_back(e.by, number);
@@ -134,13 +141,14 @@ public:
     }
 
 private:
-    struct access {
+    struct reading {
         std::uint32_t event;
-        bool reads;
-        bool takes; // a read-modify-write: no other can read what it has read
+        unsigned thread;
+        store_id oldest; // that it could have read
+        store_id taken;  // by a read-modify-write: no other can read that
     };
     struct word_causes {
-        std::vector<access> accesses;
+        std::vector<reading> reads;
         clock in_s;
     };
 
@@ -158,11 +166,21 @@ private:
     }
 
     template <class Race>
-    void races_of(const event& e, Race race) {
-        for (word* w : e.words) {
-            for (const access& a : of(w).accesses) {
-                if ((a.reads && e.made != no_store) || (a.takes && e.read_modify_write))
-                    race_with(a.event, e.thread, race);
+    void races_of(const event& e, const memory& m, Race race) {
+        for (std::size_t i = 0; i < e.words.size(); ++i) {
+            unsigned passed =
+                bit(e.thread); // threads whose last race is found: the ones before it follow from it
+            const std::vector<reading>& reads = of(e.words[i]).reads;
+            for (auto r = reads.rbegin(); r != reads.rend(); ++r) {
+                if ((passed & bit(r->thread)) != 0)
+                    continue;
+                const bool reads_it = e.made != no_store && m.at_or_after(e.made, r->oldest);
+                const bool takes_it =
+                    e.read_modify_write && r->taken != no_store && m.at_or_after(r->taken, e.oldest[i]);
+                if (reads_it || takes_it) {
+                    passed |= bit(r->thread);
+                    race_with(r->event, e.thread, race);
+                }
             }
         }
         if (e.seq_cst) {
@@ -286,21 +304,22 @@ public:
             state_.begin();
     }
 
-    decision choose(situation& now) override {
+    const decision& choose(situation& now) override {
         if (depth_ == nodes_.size()) {
             if (!push(now))
-                return {decision::abandon, 0};
+                return nothing_;
         } else if (depth_ + 1 == nodes_.size() && !settle(nodes_[depth_], now)) {
-            return {decision::abandon, 0};
+            return nothing_;
         }
         const node& n = nodes_[depth_++];
-        preemptions_ = n.preemptions + preempts(n, n.thread);
-        old_values_ = n.old_values + n.old;
+        const unsigned thread = n.chosen.thread;
+        preemptions_ = n.preemptions + preempts(n, thread);
+        old_values_ = n.old_values + n.chosen.what.old;
         asleep_ = n.asleep;
-        asleep_[n.thread] = awake;
-        last_ = n.thread;
+        asleep_[thread] = awake;
+        last_ = thread;
         state_.set_last(last_);
-        return {n.thread, n.variant};
+        return n.chosen;
     }
 
     bool chance(luck which) override {
@@ -323,15 +342,15 @@ public:
             causes_.races_for(which, [this](const auto& earlier) { open(earlier, last_, false); });
     }
 
-    void executed(const event& e, const memory& m, std::span<const intention> next) override {
+    void executed(const event& e, const memory& m, const situation& now) override {
         if (!reduced_) {
             state_.add(e, m);
             return;
         }
-        causes_.add(e, depth_ - 1, depth_ >= nodes_.size(),
+        causes_.add(e, m, depth_ - 1, depth_ >= nodes_.size(),
                     [this, &e](const auto& earlier) { open(earlier, e.thread, true); });
         if (e.seq_cst)
-            wake(e, next);
+            wake(e, now);
     }
 
     bool end() override {
@@ -343,7 +362,7 @@ public:
                     return true;
                 }
             } else if (n.next != none) {
-                n.variant = n.next;
+                n.chosen.number = n.next;
                 n.settled = false;
                 return true;
             } else {
@@ -357,20 +376,19 @@ public:
     }
 
 private:
-    static constexpr unsigned none = ~0u;
+    static constexpr unsigned none = decision::abandon;
     static constexpr store_id awake = 0;
 
     struct node {
         bool is_chance = false;
         bool happens = false; // the chance
-        bool settled = false; // the variant is one that may be chosen, and `next` and `old` are known
-        bool old = false;     // the variant is
-        unsigned thread = none;
-        unsigned variant = none;
-        unsigned next = none; // the variant after it; none: there is none
+        bool settled = false; // the choice is one that may be made, and `next` is known
+        decision chosen;
+        unsigned next = none; // the number of the variant after it; none: there is none
         unsigned last = none; // who went on before, and could go on: anybody else is a preemption
         unsigned open = 0;    // threads to explore after this one
         unsigned done = 0;    // threads explored
+        unsigned nothing = 0; // threads that sleep altogether
         unsigned preemptions = 0, old_values = 0; // so far
         store_id made = 0;
         std::array<store_id, max_threads> asleep{}; // as of which store each thread sleeps
@@ -404,6 +422,10 @@ private:
         if (last_ != none && (enabled & bit(last_)) != 0)
             n.last = last_;
         n.open = enabled;
+        if (reduced_) {
+            n.nothing = sleepers(n, now);
+            n.open &= ~n.nothing;
+        }
         if (bounded_) {
             if (n.last != none && preemptions_ >= bounds_.preemptions)
                 n.open = bit(n.last);
@@ -411,8 +433,8 @@ private:
                 return false;
         }
         // Who went on before goes on. When reducing, that one alone, until a race says otherwise.
-        if (n.last != none) {
-            n.thread = n.last;
+        if (n.last != none && (n.open & bit(n.last)) != 0) {
+            n.chosen.thread = n.last;
             n.open &= ~bit(n.last);
             if (settle_thread(n, now)) {
                 n.open = reduced_ ? 0 : n.open;
@@ -428,44 +450,57 @@ private:
         return true;
     }
 
+    // Threads that have nothing to do here that has not been explored elsewhere.
+    unsigned sleepers(const node& n, const situation& now) const {
+        unsigned mask = 0;
+        for (unsigned i = 0; i < threads_; ++i) {
+            if (n.asleep[i] != awake && now.nothing_since(n.asleep[i], i))
+                mask |= bit(i);
+        }
+        return mask;
+    }
+
     bool settle(node& n, situation& now) {
         if (n.is_chance || n.settled)
             return true;
-        if (n.thread != none)
+        if (n.chosen.thread != none)
             return settle_thread(n, now) || next_thread(n, now);
         return next_thread(n, now);
     }
     // The next thread of those open that has something to explore.
     bool next_thread(node& n, situation& now) {
         while (n.open != 0) {
-            n.thread = static_cast<unsigned>(std::countr_zero(n.open));
-            n.variant = none;
+            n.chosen.thread = static_cast<unsigned>(std::countr_zero(n.open));
+            n.chosen.number = 0;
             n.open &= n.open - 1;
             if (settle_thread(n, now))
                 return true;
-            n.done |= bit(n.thread);
+            n.done |= bit(n.chosen.thread);
         }
         return false;
     }
+    // The first variant from the chosen one on that may be chosen.
     bool settle_thread(node& n, situation& now) {
-        const std::vector<variant>& all = now.variants(n.thread);
-        n.variant = variant_from(n, n.thread, n.variant == none ? 0 : n.variant, all);
-        if (n.variant == none)
+        const unsigned thread = n.chosen.thread;
+        const possibilities& all = now.of(thread);
+        const unsigned number = variant_from(n, thread, n.chosen.number, all.variants);
+        if (number == none)
             return false;
-        n.next = variant_from(n, n.thread, n.variant + 1, all);
-        n.old = all[n.variant].old;
+        n.next = variant_from(n, thread, number + 1, all.variants);
+        n.chosen = decision(thread, number, all);
         n.settled = true;
         return true;
     }
 
     // All that the node's thread can do here has been explored.
     void finish(node& n) {
-        if (n.thread == none)
+        const unsigned thread = n.chosen.thread;
+        if (thread == none)
             return;
-        n.done |= bit(n.thread);
+        n.done |= bit(thread);
         if (reduced_)
-            n.asleep[n.thread] = n.made;
-        n.thread = n.variant = none;
+            n.asleep[thread] = n.made;
+        n.chosen = {};
         n.settled = false;
     }
 
@@ -473,18 +508,16 @@ private:
     void open(const causality::cause& earlier, unsigned thread, bool pending) {
         node& n = nodes_[earlier.node];
         const unsigned beginners = causes_.beginners(earlier, thread, pending);
-        const unsigned current = n.thread == none ? 0 : bit(n.thread);
-        if ((beginners & (n.open | n.done | current)) != 0)
+        const unsigned current = n.chosen.thread == none ? 0 : bit(n.chosen.thread);
+        if ((beginners & (n.open | n.done | n.nothing | current)) != 0)
             return;
         n.open |= (beginners & bit(thread)) != 0 ? bit(thread) : beginners & (~beginners + 1);
     }
 
     // Who sleeps wakes when something happens that its sequentially consistent operation depends on.
-    void wake(const event& e, std::span<const intention> next) {
+    void wake(const event& e, const situation& now) {
         for (unsigned i = 0; i < threads_; ++i) {
-            const auto shared = [&e](word* w) { return std::ranges::find(e.words, w) != e.words.end(); };
-            if (next[i].seq_cst &&
-                (e.words.empty() || next[i].words.empty() || std::ranges::any_of(next[i].words, shared)))
+            if (i != e.thread && asleep_[i] != awake && now.meets_in_s(e.words, i))
                 asleep_[i] = awake;
         }
     }
@@ -506,6 +539,7 @@ private:
     const bool bounded_;
     const bool reduced_;
     std::vector<node> nodes_;
+    const decision nothing_;
     // Of the execution under way:
     std::size_t depth_ = 0;
     unsigned last_ = none;
@@ -528,8 +562,10 @@ public:
         for (std::uint64_t& change : changes_)
             change = random_() % longest_;
     }
-    decision choose(situation& now) override {
+    const decision& choose(situation& now) override {
         const unsigned enabled = now.enabled();
+        if (enabled == 0)
+            return nothing_;
         unsigned best = static_cast<unsigned>(std::countr_zero(enabled));
         for (unsigned i = best; i < threads_; ++i) {
             if ((enabled & bit(i)) != 0 && priorities_[i] > priorities_[best])
@@ -540,13 +576,14 @@ public:
                 priorities_[best] = i; // below all that have not been changed
         }
         longest_ = std::max(longest_, ++steps_);
-        const std::vector<variant>& all = now.variants(best);
+        const possibilities& all = now.of(best);
         const std::uint64_t drawn = random_();
-        return {best, drawn % 2 == 0 ? 0 : static_cast<unsigned>(drawn / 2 % all.size())};
+        chosen_ = {best, drawn % 2 == 0 ? 0 : static_cast<unsigned>(drawn / 2 % all.variants.size()), all};
+        return chosen_;
     }
     bool chance(luck) override { return random_() % 4 == 0; }
     void no_luck(luck) override {}
-    void executed(const event&, const memory&, std::span<const intention>) override {}
+    void executed(const event&, const memory&, const situation&) override {}
     bool end() override { return --left_ != 0; }
 
 private:
@@ -556,6 +593,8 @@ private:
     std::array<std::uint64_t, max_threads> priorities_{};
     std::array<std::uint64_t, 3> changes_{}; // steps after which a priority falls
     std::uint64_t steps_ = 0, longest_ = 1;
+    const decision nothing_;
+    decision chosen_;
 };
 
 constexpr char first_letter = 'a', last_letter = 'z'; // the last says that more follows
@@ -565,14 +604,16 @@ public:
     explicit replay_search(const std::string& text) : text_(text) {}
 
     void begin() override { at_ = 0; }
-    decision choose(situation& now) override {
+    const decision& choose(situation& now) override {
+        chosen_ = {};
         if (at_ == text_.size())
-            return {decision::abandon, 0};
+            return chosen_;
         const unsigned thread = static_cast<unsigned>(text_[at_] - '0');
         if (thread >= max_threads || (now.enabled() & bit(thread)) == 0)
             complain("no thread that can go on");
         ++at_;
-        const std::size_t variants = now.variants(thread).size();
+        const possibilities& all = now.of(thread);
+        const std::size_t variants = all.variants.size();
         unsigned chosen = 0;
         if (variants > 1) {
             while (at_ < text_.size() && text_[at_] == last_letter) {
@@ -585,7 +626,8 @@ public:
             if (chosen >= variants)
                 complain("the operation has fewer ways to go");
         }
-        return {thread, chosen};
+        chosen_ = {thread, chosen, all};
+        return chosen_;
     }
     bool chance(luck) override {
         if (at_ == text_.size() || (text_[at_] != '+' && text_[at_] != '-'))
@@ -593,7 +635,7 @@ public:
         return text_[at_++] == '+';
     }
     void no_luck(luck) override {}
-    void executed(const event&, const memory&, std::span<const intention>) override {}
+    void executed(const event&, const memory&, const situation&) override {}
     bool end() override {
         if (at_ != text_.size())
             complain("the execution ends here");
@@ -607,6 +649,7 @@ private:
 
     std::string text_;
     std::size_t at_ = 0;
+    decision chosen_;
 };
 
 } // namespace

@@ -49,12 +49,23 @@ struct variant {
     store_id latest = no_store; // of the stores without which it would not be there, the one made last
 };
 
+// The ways in which an operation can go.
+struct possibilities {
+    std::vector<variant> variants;                     // none: it can't go on
+    std::array<store_id, variant::max_words> oldest{}; // that it could read, or store behind: of each word
+    luck_mask no_luck = 0;                             // chances that it might take, were there any left
+};
+
 // What the machine knows of the step that is to be chosen.
 class situation {
 public:
     virtual unsigned enabled() = 0; // mask of the threads that can go on
-    // Of the thread's next operation; none if it can't go on. Valid until the next step.
-    virtual const std::vector<variant>& variants(unsigned thread) = 0;
+    // Of the thread's next operation. Valid until the next step.
+    virtual const possibilities& of(unsigned thread) = 0;
+    // Whether no variant of it depends on a store made after this one. May say no where it is so.
+    virtual bool nothing_since(store_id, unsigned thread) const = 0;
+    // Whether the thread is about to do a seq_cst operation on one of these words, or a seq_cst fence; without words: on any.
+    virtual bool meets_in_s(std::span<word* const>, unsigned thread) const = 0;
     virtual store_id made() const = 0; // stores so far
 
 protected:
@@ -62,40 +73,46 @@ protected:
 };
 
 struct decision {
-    static constexpr unsigned abandon = ~0u;
-    unsigned thread; // or abandon: nothing new comes of this execution
-    unsigned variant;
+    static constexpr unsigned abandon = ~0u; // nothing new comes of this execution
+
+    unsigned thread = abandon;
+    unsigned number = 0; // of the variant
+    std::size_t of = 0;  // so many
+    variant what = {};
+    std::array<store_id, variant::max_words> oldest{};
+    luck_mask no_luck = 0;
+
+    decision() = default;
+    decision(unsigned who, unsigned which, const possibilities& all)
+        : thread(who), number(which), of(all.variants.size()), what(all.variants[which]), oldest(all.oldest),
+          no_luck(all.no_luck) {}
 };
 
 // An operation's part in who depends on whom. Fences have no words.
 struct event {
     unsigned thread;
     std::span<word* const> words;
-    std::span<const store_id> from; // read, one for each word, or empty: a plain store
-    store_id made = no_store;       // its own store
-    bool read_modify_write = false; // or would have been one: it may take a store away from others
+    std::span<const store_id> from;   // read, one for each word, or empty: a plain store
+    std::span<const store_id> oldest; // that it could have read, or stored behind, one for each word
+    store_id made = no_store;         // its own store
+    bool read_modify_write = false;   // or would have been one: it may take a store away from others
     bool seq_cst = false;
     unsigned how = 0; // tells variants apart that read the same
     luck by = luck::none;
     luck_mask no_luck = 0; // chances that it might have taken, had there been any left
 };
 
-// What a thread is about to do, as far as others can be in the way of it.
-struct intention {
-    std::span<word* const> words;
-    bool seq_cst;
-};
-
 class search {
 public:
     virtual ~search() = default;
     virtual void begin() = 0; // an execution
-    virtual decision choose(situation&) = 0;
+    // Valid until the next call.
+    virtual const decision& choose(situation&) = 0;
     // Whether it happens. Asked of the thread that went on last, and while there is some left. `none` left: told, not asked.
     virtual bool chance(luck) = 0;
     virtual void no_luck(luck) = 0;
-    // What the chosen variant did. `next`: for each thread, what it intends to do.
-    virtual void executed(const event&, const memory&, std::span<const intention> next) = 0;
+    // What the chosen variant did.
+    virtual void executed(const event&, const memory&, const situation&) = 0;
     virtual bool end() = 0; // the execution; whether there is another
 };
 
