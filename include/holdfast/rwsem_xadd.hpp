@@ -322,6 +322,9 @@ private:
             taken = spin_first();
             spinners_.unlock(slot);
         }
+        // seq_cst: pairs with wake's fence. Either that sees that we spin no more, or we see the count that it comes with.
+        if constexpr (Rules.wake_defers_to_spinner)
+            P::fence(std::memory_order_seq_cst);
         P::count(taken ? event::rwsem_opt_lock : event::rwsem_opt_fail);
         return taken;
     }
@@ -359,6 +362,9 @@ private:
         typename P::frame frame{"rwsem_wake"};
         if constexpr (Rules.wake_defers_to_spinner) {
             // Whoever has wait_lock or spins will see to it that the lock is taken.
+            // seq_cst: pairs with spin's fence. Without, a spinner that has given up might still seem to spin, and not see
+            // the count that we come with (Linux until 4.14, 9c29c31830a4).
+            P::fence(std::memory_order_seq_cst);
             if (spinners_.is_locked()) {
                 if (!wait_lock_.try_lock())
                     return;

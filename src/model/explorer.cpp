@@ -406,6 +406,7 @@ void machine::step(const decision& d) {
         return;
     search_.executed({.thread = thread,
                       .words = t.asks.all_words(),
+                      .reads = t.asks.what != kind::store,
                       .from = {d.what.from.data(), d.what.from[0] != no_store ? t.asks.count : 0},
                       .oldest = {d.oldest.data(), t.asks.count},
                       .made = memory_.made() != before ? before : no_store,

@@ -59,6 +59,7 @@ public:
         const unsigned t = e.thread;
         clock& now = threads_[t];
         before_ = now;
+        latest_ = e;
         if (with_races)
             races_of(e, m, race);
 
@@ -92,7 +93,7 @@ public:
             of_stores_[e.made] = now;
         }
         for (std::size_t i = 0; i < e.words.size(); ++i) {
-            if (!e.from.empty())
+            if (e.reads)
                 of(e.words[i])
                     .reads.push_back({number, t, e.oldest[i],
                                       e.read_modify_write && e.made != no_store ? e.from[i] : no_store});
@@ -108,7 +109,7 @@ public:
     void races_for(luck which, Race race) {
         for (const auto& [what, number] : lucky_) {
             if (what == which)
-                race_with(number, events_.back().thread, race);
+                race_with(number, events_.back().thread, false, race);
         }
     }
 
@@ -135,7 +136,7 @@ public:
             seen |= bit(c.thread);
             row_.push_back(&c);
         }
-        if ((seen & bit(last)) == 0 && begins(before_))
+        if ((seen & bit(last)) == 0 && begins(before_) && latest_begins(earlier, begins))
             found |= bit(last);
         return found;
     }
@@ -158,11 +159,33 @@ private:
         return words_[w->number];
     }
 
+    // Whether the latest event could come before those of row_: it reads nothing from them and follows none of them in S. What it
+    // reads only because of `earlier` it would not read then.
+    template <class Begins>
+    bool latest_begins(const cause& earlier, Begins begins) const {
+        for (const store_id from : latest_.from) {
+            if (from < of_stores_.size() && of_stores_[from][earlier.thread] < earlier.index &&
+                !begins(of_stores_[from]))
+                return false;
+        }
+        if (!latest_.seq_cst)
+            return true;
+        return std::ranges::none_of(in_s_, [this](const auto& in_s) {
+            return follows(latest_, in_s.second) &&
+                   std::ranges::find(row_, &events_[in_s.first]) != row_.end();
+        });
+    }
+
+    // Whether a seq_cst event depends on another, on this word or, without, a fence.
+    static bool follows(const event& e, word* w) {
+        return w == nullptr || e.words.empty() || std::ranges::find(e.words, w) != e.words.end();
+    }
+
     template <class Race>
-    void race_with(std::uint32_t number, unsigned thread, Race race) {
+    void race_with(std::uint32_t number, unsigned thread, bool differs, Race race) {
         const cause& c = events_[number];
         if (c.thread != thread && before_[c.thread] < c.index)
-            race(c);
+            race(c, differs);
     }
 
     template <class Race>
@@ -179,21 +202,21 @@ private:
                     e.read_modify_write && r->taken != no_store && m.at_or_after(r->taken, e.oldest[i]);
                 if (reads_it || takes_it) {
                     passed |= bit(r->thread);
-                    race_with(r->event, e.thread, race);
+                    race_with(r->event, e.thread, false, race);
                 }
             }
         }
         if (e.seq_cst) {
             for (const auto& [number, w] : in_s_) {
-                if (w == nullptr || e.words.empty() || std::ranges::find(e.words, w) != e.words.end())
-                    race_with(number, e.thread, race);
+                if (follows(e, w))
+                    race_with(number, e.thread, !e.words.empty(), race);
             }
         }
         for (unsigned kind = 1; kind < kinds_of_luck; ++kind) {
             if ((e.no_luck & bit(kind)) != 0) {
                 for (const auto& [what, number] : lucky_) {
                     if (what == static_cast<luck>(kind))
-                        race_with(number, e.thread, race);
+                        race_with(number, e.thread, false, race);
                 }
             }
         }
@@ -206,7 +229,8 @@ private:
     std::vector<std::pair<std::uint32_t, word*>> in_s_; // seq_cst events; without a word: fences
     std::vector<std::pair<luck, std::uint32_t>> lucky_; // events that took a chance
     clock fences_, all_in_s_;
-    clock before_; // the last event's thread, before that event
+    event latest_{};
+    clock before_; // the latest event's thread, before that event
     std::vector<const cause*> row_;
 };
 
@@ -339,7 +363,8 @@ public:
 
     void no_luck(luck which) override {
         if (reduced_ && depth_ >= nodes_.size())
-            causes_.races_for(which, [this](const auto& earlier) { open(earlier, last_, false); });
+            causes_.races_for(
+                which, [this](const auto& earlier, bool differs) { open(earlier, last_, false, differs); });
     }
 
     void executed(const event& e, const memory& m, const situation& now) override {
@@ -347,8 +372,9 @@ public:
             state_.add(e, m);
             return;
         }
-        causes_.add(e, m, depth_ - 1, depth_ >= nodes_.size(),
-                    [this, &e](const auto& earlier) { open(earlier, e.thread, true); });
+        causes_.add(e, m, depth_ - 1, depth_ >= nodes_.size(), [this, &e](const auto& earlier, bool differs) {
+            open(earlier, e.thread, true, differs);
+        });
         if (e.seq_cst)
             wake(e, now);
     }
@@ -386,7 +412,8 @@ private:
         decision chosen;
         unsigned next = none; // the number of the variant after it; none: there is none
         unsigned last = none; // who went on before, and could go on: anybody else is a preemption
-        unsigned open = 0;    // threads to explore after this one
+        unsigned enabled = 0; // threads that can go on
+        unsigned open = 0;    // of them, those to explore after this one
         unsigned done = 0;    // threads explored
         unsigned nothing = 0; // threads that sleep altogether
         unsigned preemptions = 0, old_values = 0; // so far
@@ -418,10 +445,9 @@ private:
         n.asleep = asleep_;
         n.preemptions = preemptions_;
         n.old_values = old_values_;
-        const unsigned enabled = now.enabled();
-        if (last_ != none && (enabled & bit(last_)) != 0)
+        n.open = n.enabled = now.enabled();
+        if (last_ != none && (n.enabled & bit(last_)) != 0)
             n.last = last_;
-        n.open = enabled;
         if (reduced_) {
             n.nothing = sleepers(n, now);
             n.open &= ~n.nothing;
@@ -505,13 +531,17 @@ private:
     }
 
     // `earlier` races with the next operation of `thread`: what begins with somebody else at its node is to be explored.
-    void open(const causality::cause& earlier, unsigned thread, bool pending) {
+    // `differs`: the operation may do something there that it can't do where it is now, so who begins is not known.
+    void open(const causality::cause& earlier, unsigned thread, bool pending, bool differs) {
         node& n = nodes_[earlier.node];
-        const unsigned beginners = causes_.beginners(earlier, thread, pending);
+        const unsigned beginners = differs ? 0 : n.enabled & causes_.beginners(earlier, thread, pending);
         const unsigned current = n.chosen.thread == none ? 0 : bit(n.chosen.thread);
         if ((beginners & (n.open | n.done | n.nothing | current)) != 0)
             return;
-        n.open |= (beginners & bit(thread)) != 0 ? bit(thread) : beginners & (~beginners + 1);
+        if (beginners == 0) // nor is it if it waits there, for any of the others
+            n.open |= n.enabled & ~(n.done | n.nothing | current);
+        else
+            n.open |= (beginners & bit(thread)) != 0 ? bit(thread) : beginners & (~beginners + 1);
     }
 
     // Who sleeps wakes when something happens that its sequentially consistent operation depends on.

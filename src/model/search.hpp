@@ -92,7 +92,8 @@ struct decision {
 struct event {
     unsigned thread;
     std::span<word* const> words;
-    std::span<const store_id> from;   // read, one for each word, or empty: a plain store
+    bool reads = false;               // or would have, had there been what it waits for
+    std::span<const store_id> from;   // read, one for each word; empty: nothing
     std::span<const store_id> oldest; // that it could have read, or stored behind, one for each word
     store_id made = no_store;         // its own store
     bool read_modify_write = false;   // or would have been one: it may take a store away from others
