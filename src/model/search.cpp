@@ -463,7 +463,11 @@ private:
         n.preemptions = preemptions_;
         n.old_values = old_values_;
         n.open = n.enabled = now.enabled();
-        if (last_ != none && (n.enabled & bit(last_)) != 0)
+        const unsigned certain = now.certain();
+        if (certain == 0)
+            return false; // stuck
+        // To leave somebody who waits for luck is no preemption.
+        if (last_ != none && (certain & bit(last_)) != 0)
             n.last = last_;
         if (reduced_) {
             n.nothing = sleepers(n, now);
@@ -475,12 +479,9 @@ private:
             if (been_here(n))
                 return false;
         }
-        const unsigned certain = now.certain();
-        if (certain == 0)
-            return false; // stuck
         // Who went on before goes on. When reducing, that one alone, until a race says otherwise. Luck comes last, so that it is
         // seen where somebody would wait for ever without.
-        if (n.last != none && (n.open & bit(n.last)) != 0 && (!reduced_ || (certain & bit(n.last)) != 0)) {
+        if (n.last != none && (n.open & bit(n.last)) != 0) {
             n.chosen.thread = n.last;
             n.open &= ~bit(n.last);
             if (settle_thread(n, now)) {

@@ -59,7 +59,7 @@ std::vector<std::pair<change, const char*>> changes_of(const site& s) {
 }
 
 // Executions of a scenario in search of a mutant: who isn't caught in so many is found nowhere, most likely.
-constexpr std::uint64_t most_for_a_mutant = 20'000;
+constexpr std::uint64_t most_for_a_mutant = 150'000;
 
 std::string bound_of(const limits& bounds) {
     std::string text;
