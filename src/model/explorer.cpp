@@ -140,6 +140,10 @@ struct request {
     wake why = wake::satisfied;
 
     std::span<word* const> all_words() const { return {words.data(), count}; }
+    // Without its write it is a load.
+    bool is_read_modify_write() const {
+        return (what == kind::modify || what == kind::compare_exchange || what == kind::park) && !drops_write;
+    }
     bool seq_cst() const {
         return order == std::memory_order_seq_cst || failure == std::memory_order_seq_cst;
     }
@@ -441,8 +445,7 @@ void machine::step(const decision& d) {
                       .from = {d.what.from.data(), d.what.from[0] != no_store ? t.asks.count : 0},
                       .oldest = {d.oldest.data(), t.asks.count},
                       .made = memory_.made() != before ? before : no_store,
-                      .read_modify_write = t.asks.what == kind::modify ||
-                                           t.asks.what == kind::compare_exchange || t.asks.what == kind::park,
+                      .read_modify_write = t.asks.is_read_modify_write(),
                       .seq_cst = t.asks.seq_cst(),
                       .how = static_cast<unsigned>(how) * static_cast<unsigned>(kinds_of_luck) +
                              static_cast<unsigned>(d.what.by),
@@ -764,7 +767,7 @@ void machine::find_modifications(track& t) {
     memory_.visible(t.self(), w, t.asks.order == std::memory_order_seq_cst, visible_);
     t.can.oldest[0] = visible_.back();
     for (const store_id s : visible_) {
-        if (!memory_[s].taken)
+        if (!memory_[s].taken || t.asks.drops_write)
             t.can.variants.push_back({.old = s != w.newest, .from = {s}, .behind = s, .latest = s});
     }
 }
@@ -789,7 +792,7 @@ void machine::find_exchanges(track& t) {
         const store_id s = visible_[i];
         variant v{.old = i != 0, .from = {s}, .behind = s, .latest = s};
         const bool equal = memory_[s].value == r.operand;
-        if (equal && i < succeeding && !memory_[s].taken)
+        if (equal && i < succeeding && (!memory_[s].taken || r.drops_write))
             t.can.variants.push_back(v);
         if (i >= failing)
             continue;
