@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
     test.scenario<rw_sections<always_spins, write, read>>("one writes, one reads, 3.16-rc1",
                                                           {.allowed = mixed});
     test.scenario<rw_sections<defers, write, write>>("two write, 4.7", {.allowed = mixed});
-    test.scenario<crowd<defers, 3>>("held from the start, 4.7", {.preemptions = 1, .old_values = 3, .allowed = {.resched = 2}});
+    test.scenario<crowd<defers, 3>>("held from the start, 4.7",
+                                    {.preemptions = 1, .old_values = 3, .allowed = {.resched = 2}});
     test.scenario<sharing_after_writer<sleeping_only, 2>>("readers share after a writer");
     test.scenario<rw_sections<sleeping_only, write, write, read>>("two write, one reads", three());
     test.scenario<rw_sections<sleeping_only, write, read, read>>("one writes, two read", three());
