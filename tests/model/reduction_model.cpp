@@ -57,7 +57,7 @@ bool agree(const explored& all, const explored& other) {
 } // namespace
 
 int main(int argc, char** argv) {
-    const unsigned long long programs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 300;
+    const unsigned long long programs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 500;
     const unsigned long long first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
 
     way orders{"in every order", {.executions = 20'000, .reduce = false}};

@@ -154,6 +154,9 @@ private:
     void draw_shape() {
         words_ = one_of({1u, 2u, 2u, 2u, 3u});
         seq_cst_of_ten_ = one_of({0u, 0u, 2u, 5u, 10u});
+        waits_of_ten_ = from_.waits ? one_of({0u, 2u, 4u}) : 0;
+        chances_of_ten_ = from_.chances ? one_of({0u, 1u, 3u}) : 0;
+        plain_of_ten_ = from_.plain ? one_of({0u, 0u, 0u, 1u}) : 0;
         for (bool& s : seq_cst_)
             s = below(10) < seq_cst_of_ten_;
         threads_.resize(one_of({2u, 2u, 3u}));
@@ -197,11 +200,11 @@ private:
                                       action::park,  action::unpark, action::unpark};
         if (one_in(8))
             return action::fence;
-        if (from_.waits && one_in(4))
+        if (below(10) < waits_of_ten_)
             return one_of(waiting);
-        if (from_.chances && one_in(12))
-            return action::need_resched;
-        if (from_.plain && one_in(16))
+        if (below(10) < chances_of_ten_)
+            return one_in(2) ? action::need_resched : action::compare_exchange_weak;
+        if (below(10) < plain_of_ten_)
             return one_in(2) ? action::read_plain : action::write_plain;
         return one_of(basic);
     }
@@ -247,10 +250,8 @@ private:
         i.expected = draw_value(i.word);
         if (i.what == action::await || i.what == action::await_both) {
             i.value = one_in(3) ? draw_value(i.word) : 0;
-            i.stops = from_.chances && one_in(4);
         }
-        if (i.what == action::park)
-            i.stops = from_.chances && one_in(4);
+        i.stops = below(4) < chances_of_ten_;
         // Mostly on the operation just before; always where plain data is at stake.
         const bool at_stake = i.what == action::read_plain || i.what == action::write_plain;
         if (index != 0 && (at_stake || one_in(4))) {
@@ -406,9 +407,9 @@ private:
     const vocabulary from_;
     std::mt19937_64 random_;
     unsigned words_ = 0;
-    unsigned seq_cst_of_ten_ = 0;  // operations
-    bool seq_cst_[max_words] = {}; // of each word
-    unsigned stored_ = 0;          // the last number given to a store
+    unsigned seq_cst_of_ten_ = 0, waits_of_ten_ = 0, chances_of_ten_ = 0, plain_of_ten_ = 0; // operations
+    bool seq_cst_[max_words] = {};                                                           // of each word
+    unsigned stored_ = 0; // the last number given to a store
     std::vector<std::vector<instruction>> threads_;
     std::set<result> results_;
     // Of the execution under way:
