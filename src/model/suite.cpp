@@ -66,8 +66,10 @@ std::string bound_of(const limits& bounds) {
 }
 
 void print_trace(const outcome& result) {
-    for (const std::string& line : result.trace)
-        std::printf("        %s\n", line.c_str());
+    for (const step& s : result.trace)
+        std::printf("        %s%u %s, %s:%u %s\n", s.thread == step::alone ? "alone" : "thread ",
+                    s.thread == step::alone ? 0 : s.thread, s.what.c_str(), s.at.file, s.at.line,
+                    s.at.function);
 }
 
 } // namespace
@@ -94,7 +96,7 @@ bool suite::run_scenarios(const std::string& only, std::vector<site>& sites) con
     for (const entry& e : scenarios_) {
         if (!contains(e.name, only))
             continue;
-        const outcome result = explore(*e.what, e.bounds, {}, true);
+        const outcome result = explore(*e.what, e.bounds);
         const bool passed = result.complete;
         std::printf("    %u threads  %-28s %8llu executions  %s%s%s\n", e.what->threads(),
                     passed ? bound_of(e.bounds).c_str() : "FAILS",
@@ -165,7 +167,7 @@ const suite::named_site* suite::find(const std::vector<named_site>& sites, const
 
 const suite::entry* suite::catcher_of(const mutation& mutant, bool with_trace, outcome& result) const {
     for (const entry& e : scenarios_) {
-        result = explore(*e.what, e.bounds, mutant, with_trace);
+        result = explore(*e.what, e.bounds, mutant);
         if (!result.failure.empty())
             return &e;
     }
@@ -214,7 +216,7 @@ bool suite::run_mutants(const std::string& only, const std::vector<site>& sites)
     for (const once_entry& e : once_) {
         if (!contains(e.name, only))
             continue;
-        const outcome result = explore(*e.as.what, e.as.bounds, {}, !only.empty());
+        const outcome result = explore(*e.as.what, e.as.bounds);
         judge(e.name, result.failure.empty() ? nullptr : &e.as, result);
     }
     std::printf("    %u mutants, %u caught, %u argued\n", total, caught, argued);

@@ -26,8 +26,7 @@ int main(int argc, char** argv) {
     constexpr chances mixed{.resched = 1, .off_cpu = 1, .time_out = 1};
     // The owner's word is a hint, and readers change it side by side: their stores have no order and need none.
     const auto three = [](chances allowed, unsigned old_values = 1) {
-        return limits{
-            .preemptions = 2, .old_values = old_values, .allowed = allowed, .report_unordered_stores = false};
+        return limits{.preemptions = 2, .old_values = old_values, .allowed = allowed};
     };
     const auto two = [](chances allowed, unsigned preemptions = 4) {
         return limits{.preemptions = preemptions, .allowed = allowed};

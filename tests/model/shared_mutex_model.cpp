@@ -304,10 +304,7 @@ int main(int argc, char** argv) {
     constexpr chances parking{.resched = chances::always};
     constexpr chances woken{.resched = chances::always, .spurious_wake = 1};
     const auto bound = [](chances allowed, unsigned preemptions, unsigned old_values = 1) {
-        return limits{.preemptions = preemptions,
-                      .old_values = old_values,
-                      .allowed = allowed,
-                      .report_unordered_stores = false};
+        return limits{.preemptions = preemptions, .old_values = old_values, .allowed = allowed};
     };
 
     test.scenario<sections<write, read>>("one writes, one reads", bound(parking, 3));
