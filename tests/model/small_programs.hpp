@@ -79,11 +79,7 @@ public:
         }
     }
 
-    // The chances that it may take.
-    chances allowed() const {
-        const unsigned once = from_.chances ? 1 : 0;
-        return {.resched = once, .time_out = once, .spurious_wake = once, .weak_failure = once};
-    }
+    const chances& allowed() const { return allowed_; }
     // Of all executions since the last clear().
     const std::set<result>& results() const { return results_; }
     void clear() { results_.clear(); }
@@ -156,6 +152,12 @@ private:
         seq_cst_of_ten_ = one_of({0u, 0u, 2u, 5u, 10u});
         waits_of_ten_ = from_.waits ? one_of({0u, 2u, 4u}) : 0;
         chances_of_ten_ = from_.chances ? one_of({0u, 1u, 3u}) : 0;
+        if (from_.chances)
+            allowed_ = {.resched = below(3),
+                        .off_cpu = below(2),
+                        .time_out = below(2),
+                        .spurious_wake = below(2),
+                        .weak_failure = below(2)};
         plain_of_ten_ = from_.plain ? one_of({0u, 0u, 0u, 1u}) : 0;
         for (bool& s : seq_cst_)
             s = below(10) < seq_cst_of_ten_;
@@ -298,6 +300,8 @@ private:
 
     std::uint32_t run(const instruction& i) {
         word& w = shared_->words[i.what == action::unpark ? 0 : i.word];
+        const auto until =
+            i.stops ? platform::deadline::after(std::chrono::seconds(1)) : platform::deadline::never();
         switch (i.what) {
         case action::load:
             return w.load(i.order);
@@ -320,21 +324,16 @@ private:
         case action::fence:
             platform::fence(i.order);
             return 0;
-        case action::await: {
-            const auto got = platform::await(
-                i.order, [&i](std::uint32_t v) { return waited_for(i, v); }, platform_stop(i), relax{}, w);
-            return got.value() + (got ? 0 : stopped);
-        }
-        case action::await_both: {
-            const auto got = platform::await(
+        case action::await:
+            return seen_by(platform::await(
+                i.order, [&i](std::uint32_t v) { return waited_for(i, v); }, stop_of(i, until), relax{}, w));
+        case action::await_both:
+            return seen_by(platform::await(
                 i.order,
                 [&i](std::uint32_t v, std::uint32_t other) { return waited_for(i, v) && other != 0; },
-                platform_stop(i), relax{}, w, shared_->words[i.other]);
-            return got.value() + 1000 * got.template value<1>() + (got ? 0 : stopped);
-        }
+                stop_of(i, until), relax{}, w, shared_->words[i.other]));
         case action::park:
-            return i.stops ? platform::park(platform::deadline::after(std::chrono::seconds(1)))
-                           : (platform::park(), 1u);
+            return platform::park(until);
         case action::unpark:
             platform::unpark(i.word + 1);
             return 0;
@@ -351,7 +350,15 @@ private:
     static bool waited_for(const instruction& i, std::uint32_t v) {
         return i.value == 0 ? v != 0 : v == i.value;
     }
-    static stop_when<platform::deadline> platform_stop(const instruction& i) { return {.resched = i.stops}; }
+    static stop_when<platform::deadline> stop_of(const instruction& i, const platform::deadline& until) {
+        return {.resched = i.stops, .owner_off_cpu = i.stops ? 1 : nobody, .deadline = &until};
+    }
+    template <class... T>
+    static std::uint32_t seen_by(const awaited<T...>& a) {
+        std::uint32_t all = static_cast<std::uint32_t>(a.why);
+        std::apply([&all](T... values) { ((all = all * 1000 + values), ...); }, a.values);
+        return all;
+    }
 
     // --- Writing down.
 
@@ -400,9 +407,8 @@ private:
         return all;
     }
 
-    static constexpr unsigned added = 16;               // more than what is stored
-    static constexpr std::uint32_t stopped = 1'000'000; // an await has seen this and the values
-    static constexpr std::uint32_t failed_by_chance = 2'000'000;
+    static constexpr unsigned added = 16; // more than what is stored
+    static constexpr std::uint32_t failed_by_chance = 1000;
 
     const vocabulary from_;
     std::mt19937_64 random_;
@@ -410,6 +416,7 @@ private:
     unsigned seq_cst_of_ten_ = 0, waits_of_ten_ = 0, chances_of_ten_ = 0, plain_of_ten_ = 0; // operations
     bool seq_cst_[max_words] = {};                                                           // of each word
     unsigned stored_ = 0; // the last number given to a store
+    chances allowed_ = {};
     std::vector<std::vector<instruction>> threads_;
     std::set<result> results_;
     // Of the execution under way:
