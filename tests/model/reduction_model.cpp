@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "small_programs.hpp"
+#include "drawn_program.hpp"
 
 namespace {
 
@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
                     {"within wide bounds", {.preemptions = 50, .old_values = 50, .executions = 1'000'000}}};
     unsigned long long failing = 0, partly = 0, different = 0;
     for (unsigned long long seed = first; seed != first + programs; ++seed) {
-        small_program p(seed);
+        const drawn_program drawn(seed);
+        small_program p(drawn.threads(), drawn.allowed());
         const explored all = explore_by(orders, p);
         failing += all.failure.empty() ? 0 : 1;
         partly += all.complete || !all.failure.empty() ? 0 : 1;

@@ -1,0 +1,206 @@
+// Small programs drawn from seeds: a seed says all of a program.
+//
+// Two or three threads of a few operations; what they store are different numbers, so that each value says whose it is. Seeds
+// differ in how often they wait, take chances and are sequentially consistent: what is too much of all is like all
+// others.
+#pragma once
+
+#include <random>
+
+#include "small_program.hpp"
+
+namespace holdfast::model {
+
+// What programs are drawn from.
+struct vocabulary {
+    bool waits = true; // await, park and unpark
+    bool chances =
+        true; // need_resched, waits that end without what they wait for, failures of compare_exchange_weak
+    bool plain = true; // plain data, whose races are failures
+    bool mixed_seq_cst =
+        true; // false: all operations on a word are sequentially consistent or none, and so are all fences
+};
+
+class drawn_program {
+public:
+    explicit drawn_program(std::uint64_t seed, const vocabulary& from = {}) : from_(from), random_(seed) {
+        draw_shape();
+        for (std::vector<instruction>& thread : threads_) {
+            for (std::size_t i = 0; i < thread.size(); ++i)
+                draw_operands(thread, i);
+        }
+    }
+
+    const instructions& threads() const { return threads_; }
+    const chances& allowed() const { return allowed_; }
+
+private:
+    unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
+    bool one_in(unsigned times) { return below(times) == 0; }
+    template <class T, std::size_t Size>
+    T one_of(const T (&list)[Size]) {
+        return list[below(Size)];
+    }
+
+    // How many threads, operations and words; which operations, on which words.
+    void draw_shape() {
+        words_ = one_of({1u, 2u, 2u, 2u, 3u});
+        seq_cst_of_ten_ = one_of({0u, 0u, 2u, 5u, 10u});
+        waits_of_ten_ = from_.waits ? one_of({0u, 2u, 4u}) : 0;
+        chances_of_ten_ = from_.chances ? one_of({0u, 1u, 3u}) : 0;
+        if (from_.chances)
+            allowed_ = {.resched = below(3),
+                        .off_cpu = below(2),
+                        .time_out = below(2),
+                        .spurious_wake = below(2),
+                        .weak_failure = below(2)};
+        plain_of_ten_ = from_.plain ? one_of({0u, 0u, 0u, 1u}) : 0;
+        for (bool& s : seq_cst_)
+            s = below(10) < seq_cst_of_ten_;
+        threads_.resize(one_of({2u, 2u, 3u}));
+        const unsigned most =
+            threads_.size() == 2 ? small_program::most_operations : small_program::most_operations - 1;
+        for (std::vector<instruction>& thread : threads_) {
+            thread.resize(1 + below(most));
+            for (instruction& i : thread) {
+                i.what = draw_action();
+                i.word =
+                    i.what == action::unpark ? below(static_cast<unsigned>(threads_.size())) : below(words_);
+                i.other = (i.word + 1) % words_;
+                if (writes(i.what))
+                    i.value = i.what == action::fetch_add ? added : ++stored_;
+            }
+        }
+        // A park that nobody ends is a deadlock, and no more.
+        for (unsigned t = 0; t < threads_.size(); ++t) {
+            for (instruction& i : threads_[t]) {
+                if (i.what == action::park && !somebody([t](const instruction& other, unsigned) {
+                        return other.what == action::unpark && other.word == t;
+                    }))
+                    i.what = action::load;
+                if ((i.what == action::await || i.what == action::await_both) &&
+                    !(changes(i.word, t) && (i.what == action::await || changes(i.other, t))))
+                    i.what = action::load;
+            }
+        }
+    }
+
+    action draw_action() {
+        constexpr action basic[] = {action::load,
+                                    action::load,
+                                    action::load,
+                                    action::store,
+                                    action::store,
+                                    action::store,
+                                    action::exchange,
+                                    action::fetch_add,
+                                    action::compare_exchange,
+                                    action::compare_exchange_weak};
+        constexpr action waiting[] = {action::await, action::await,  action::await_both,
+                                      action::park,  action::unpark, action::unpark};
+        if (one_in(8))
+            return action::fence;
+        if (below(10) < waits_of_ten_)
+            return one_of(waiting);
+        if (below(10) < chances_of_ten_)
+            return one_in(2) ? action::need_resched : action::compare_exchange_weak;
+        if (below(10) < plain_of_ten_)
+            return one_in(2) ? action::read_plain : action::write_plain;
+        return one_of(basic);
+    }
+
+    template <class Predicate>
+    bool somebody(Predicate does) const {
+        for (unsigned t = 0; t < threads_.size(); ++t) {
+            for (const instruction& i : threads_[t]) {
+                if (does(i, t))
+                    return true;
+            }
+        }
+        return false;
+    }
+    // Whether another thread writes to the word.
+    bool changes(unsigned w, unsigned thread) const {
+        return somebody([w, thread](const instruction& i, unsigned t) {
+            return t != thread && writes(i.what) && i.word == w;
+        });
+    }
+
+    // Orders, what is expected and waited for, and what it depends on.
+    void draw_operands(std::vector<instruction>& thread, std::size_t index) {
+        using enum std::memory_order;
+        instruction& i = thread[index];
+        switch (i.what) {
+        case action::load:
+        case action::await:
+        case action::await_both:
+            i.order = order_of(i, {relaxed, acquire});
+            break;
+        case action::store:
+            i.order = order_of(i, {relaxed, release});
+            break;
+        case action::fence:
+            i.order = order_of(i, {acquire, release, acq_rel});
+            break;
+        default:
+            i.order = order_of(i, {relaxed, acquire, release, acq_rel});
+            break;
+        }
+        i.failure = order_of(i, {relaxed, acquire});
+        i.expected = draw_value(i.word);
+        if (i.what == action::await || i.what == action::await_both) {
+            i.value = one_in(3) ? draw_value(i.word) : 0;
+        }
+        i.stops = below(4) < chances_of_ten_;
+        // Mostly on the operation just before; always where plain data is at stake.
+        const bool at_stake = i.what == action::read_plain || i.what == action::write_plain;
+        if (index != 0 && (at_stake || one_in(4))) {
+            const std::size_t of = one_in(3) ? below(static_cast<unsigned>(index)) : index - 1;
+            if (reads(thread[of].what)) {
+                i.if_seen = static_cast<unsigned>(of);
+                i.equal = draw_value(thread[of].word);
+            }
+        }
+    }
+
+    template <std::size_t Size>
+    std::memory_order order_of(const instruction& i, const std::memory_order (&weak)[Size]) {
+        const bool seq_cst = from_.mixed_seq_cst ? below(10) < seq_cst_of_ten_
+                             : i.what == action::fence
+                                 ? seq_cst_of_ten_ >= 5
+                                 : seq_cst_[i.word] || (i.what == action::await_both && seq_cst_[i.other]);
+        return seq_cst ? std::memory_order_seq_cst : one_of(weak);
+    }
+
+    // One that the word may have.
+    unsigned draw_value(unsigned w) {
+        std::vector<unsigned> values{0};
+        for (const std::vector<instruction>& thread : threads_) {
+            for (const instruction& i : thread) {
+                if (writes(i.what) && i.word == w)
+                    values.push_back(i.value);
+            }
+        }
+        return values[below(static_cast<unsigned>(values.size()))];
+    }
+
+    static bool reads(action what) {
+        return what == action::load || what == action::exchange || what == action::fetch_add ||
+               what == action::compare_exchange || what == action::compare_exchange_weak ||
+               what == action::await;
+    }
+
+    static constexpr unsigned added = 16; // more than what is stored
+
+    const vocabulary from_;
+    std::mt19937_64 random_;
+    instructions threads_;
+    chances allowed_ = {};
+    unsigned words_ = 0;
+    unsigned stored_ = 0; // the last number given to a store
+    // How many of ten operations are such.
+    unsigned seq_cst_of_ten_ = 0, waits_of_ten_ = 0, chances_of_ten_ = 0, plain_of_ten_ = 0;
+    bool seq_cst_[small_program::most_words] = {}; // of each word
+};
+
+} // namespace holdfast::model
