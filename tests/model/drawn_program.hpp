@@ -5,7 +5,11 @@
 // others.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <random>
+#include <vector>
 
 #include "small_program.hpp"
 
@@ -13,12 +17,13 @@ namespace holdfast::model {
 
 // What programs are drawn from.
 struct vocabulary {
-    bool waits = true; // await, park and unpark
-    bool chances =
-        true; // need_resched, waits that end without what they wait for, failures of compare_exchange_weak
-    bool plain = true; // plain data, whose races are failures
-    bool mixed_seq_cst =
-        true; // false: all operations on a word are sequentially consistent or none, and so are all fences
+    bool waits = true;   // await, park and unpark
+    bool chances = true; // need_resched, failures of compare_exchange_weak
+    bool stops = true;   // waits that end, by chance, without what they wait for
+    bool plain = true;   // plain data, whose races are failures
+    // Sequentially consistent loads of what others store otherwise; such fences beside such operations; and such waits
+    // for two words.
+    bool mixed_seq_cst = true;
 };
 
 class drawn_program {
@@ -52,11 +57,12 @@ private:
             allowed_ = {.resched = below(3),
                         .off_cpu = below(2),
                         .time_out = below(2),
-                        .spurious_wake = below(2),
+                        .spurious_wake = from_.stops ? below(2) : 0,
                         .weak_failure = below(2)};
         plain_of_ten_ = from_.plain ? one_of({0u, 0u, 0u, 1u}) : 0;
         for (bool& s : seq_cst_)
             s = below(10) < seq_cst_of_ten_;
+        seq_cst_fences_ = below(10) < seq_cst_of_ten_;
         threads_.resize(one_of({2u, 2u, 3u}));
         const unsigned most =
             threads_.size() == 2 ? small_program::most_operations : small_program::most_operations - 1;
@@ -71,15 +77,12 @@ private:
                     i.value = i.what == action::fetch_add ? added : ++stored_;
             }
         }
-        // A park that nobody ends is a deadlock, and no more.
         for (unsigned t = 0; t < threads_.size(); ++t) {
             for (instruction& i : threads_[t]) {
-                if (i.what == action::park && !somebody([t](const instruction& other, unsigned) {
-                        return other.what == action::unpark && other.word == t;
-                    }))
-                    i.what = action::load;
-                if ((i.what == action::await || i.what == action::await_both) &&
-                    !(changes(i.word, t) && (i.what == action::await || changes(i.other, t))))
+                if (i.what == action::await_both && !from_.mixed_seq_cst &&
+                    (seq_cst_[i.word] || seq_cst_[i.other]))
+                    i.what = action::await;
+                if (waits_for_nothing(i, t))
                     i.what = action::load;
             }
         }
@@ -109,21 +112,34 @@ private:
         return one_of(basic);
     }
 
-    template <class Predicate>
-    bool somebody(Predicate does) const {
-        for (unsigned t = 0; t < threads_.size(); ++t) {
-            for (const instruction& i : threads_[t]) {
-                if (does(i, t))
-                    return true;
-            }
+    // A wait that no other thread ends is a deadlock, and no more.
+    bool waits_for_nothing(const instruction& i, unsigned thread) const {
+        switch (i.what) {
+        case action::await:
+            return !changes(i.word, thread);
+        case action::await_both:
+            return !changes(i.word, thread) || !changes(i.other, thread);
+        case action::park:
+            return !somebody([thread](const instruction& other, unsigned) {
+                return other.what == action::unpark && other.word == thread;
+            });
+        default:
+            return false;
         }
-        return false;
     }
     // Whether another thread writes to the word.
     bool changes(unsigned w, unsigned thread) const {
         return somebody([w, thread](const instruction& i, unsigned t) {
             return t != thread && writes(i.what) && i.word == w;
         });
+    }
+    template <class Predicate>
+    bool somebody(Predicate does) const {
+        for (unsigned t = 0; t < threads_.size(); ++t) {
+            if (std::ranges::any_of(threads_[t], [&](const instruction& i) { return does(i, t); }))
+                return true;
+        }
+        return false;
     }
 
     // Orders, what is expected and waited for, and what it depends on.
@@ -134,24 +150,23 @@ private:
         case action::load:
         case action::await:
         case action::await_both:
-            i.order = order_of(i, {relaxed, acquire});
+            i.order = draw_order(i, false, {relaxed, acquire});
             break;
         case action::store:
-            i.order = order_of(i, {relaxed, release});
+            i.order = draw_order(i, true, {relaxed, release});
             break;
         case action::fence:
-            i.order = order_of(i, {acquire, release, acq_rel});
+            i.order = draw_order(i, false, {acquire, release, acq_rel});
             break;
         default:
-            i.order = order_of(i, {relaxed, acquire, release, acq_rel});
+            i.order = draw_order(i, true, {relaxed, acquire, release, acq_rel});
             break;
         }
-        i.failure = order_of(i, {relaxed, acquire});
+        i.failure = draw_order(i, false, {relaxed, acquire});
         i.expected = draw_value(i.word);
-        if (i.what == action::await || i.what == action::await_both) {
+        if (i.what == action::await || i.what == action::await_both)
             i.value = one_in(3) ? draw_value(i.word) : 0;
-        }
-        i.stops = below(4) < chances_of_ten_;
+        i.stops = from_.stops && below(4) < chances_of_ten_;
         // Mostly on the operation just before; always where plain data is at stake.
         const bool at_stake = i.what == action::read_plain || i.what == action::write_plain;
         if (index != 0 && (at_stake || one_in(4))) {
@@ -164,12 +179,15 @@ private:
     }
 
     template <std::size_t Size>
-    std::memory_order order_of(const instruction& i, const std::memory_order (&weak)[Size]) {
-        const bool seq_cst = from_.mixed_seq_cst ? below(10) < seq_cst_of_ten_
-                             : i.what == action::fence
-                                 ? seq_cst_of_ten_ >= 5
-                                 : seq_cst_[i.word] || (i.what == action::await_both && seq_cst_[i.other]);
-        return seq_cst ? std::memory_order_seq_cst : one_of(weak);
+    std::memory_order draw_order(const instruction& i, bool stores, const std::memory_order (&weak)[Size]) {
+        return draw_seq_cst(i, stores) ? std::memory_order_seq_cst : one_of(weak);
+    }
+    bool draw_seq_cst(const instruction& i, bool stores) {
+        if (from_.mixed_seq_cst)
+            return below(10) < seq_cst_of_ten_;
+        if (i.what == action::fence)
+            return seq_cst_fences_;
+        return i.what != action::await_both && seq_cst_[i.word] && (stores || seq_cst_fences_ || one_in(2));
     }
 
     // One that the word may have.
@@ -200,7 +218,9 @@ private:
     unsigned stored_ = 0; // the last number given to a store
     // How many of ten operations are such.
     unsigned seq_cst_of_ten_ = 0, waits_of_ten_ = 0, chances_of_ten_ = 0, plain_of_ten_ = 0;
-    bool seq_cst_[small_program::most_words] = {}; // of each word
+    // Without mixed_seq_cst: what is such.
+    bool seq_cst_[small_program::most_words] = {}; // stores to each word
+    bool seq_cst_fences_ = false;
 };
 
 } // namespace holdfast::model
