@@ -5,6 +5,7 @@
 // thread go on. Plain accesses and chances need no such step: they are checked, or asked of the search, where they stand.
 #include "model/explorer.hpp"
 
+#include <csignal>
 #include <ctime>
 
 #include <algorithm>
@@ -139,6 +140,10 @@ struct request {
     wake why = wake::satisfied;
 
     std::span<word* const> all_words() const { return {words.data(), count}; }
+    // Without its write it is a load.
+    bool is_read_modify_write() const {
+        return (what == kind::modify || what == kind::compare_exchange || what == kind::park) && !drops_write;
+    }
     bool seq_cst() const {
         return order == std::memory_order_seq_cst || failure == std::memory_order_seq_cst;
     }
@@ -192,6 +197,7 @@ public:
     unsigned self() const { return tracks_[running_]->self(); }
     bool chance(luck);
     void pause(place);
+    bool is_entered() const { return entered_; }
 
 private:
     // A read-modify-write that is still to be done.
@@ -263,6 +269,8 @@ private:
     void do_postponed();
 
     unsigned enabled() override;
+    unsigned certain() override;
+    unsigned waiting() override;
     const possibilities& of(unsigned thread) override;
     bool nothing_since(store_id, unsigned thread) const override;
     bool meets_in_s(std::span<word* const>, unsigned thread) const override;
@@ -276,6 +284,7 @@ private:
     void find_waits(track&);
     void find_parks(track&);
     bool may(track&, luck); // whether there is any left for it
+    bool needs_luck(const variant&);
     void use_up(luck which) {
         unsigned& left = count_of(left_, which);
         left -= left != chances::always ? 1 : 0;
@@ -303,6 +312,7 @@ private:
     unsigned running_ = 0; // index of the track that runs
     unsigned steps_ = 0;
     unsigned known_variants_ = 0; // mask of the threads whose variants are known in this step
+    bool entered_ = false;  // a thread of the program runs
     bool by_nobody_ = false;
     bool at_end_ = false;
     std::vector<store_id> visible_;
@@ -311,7 +321,30 @@ private:
 thread_local machine* current = nullptr;
 thread_local std::uint64_t executions_so_far = 0;
 
+// A thread of the program has touched memory that isn't there: a null pointer, most likely. That is a failure of the program like
+// any other. The fiber is left within the handler, and never entered again.
+void report_crash(int signal) {
+    if (current == nullptr || !current->is_entered()) {
+        std::signal(signal, SIG_DFL); // ours, or somebody else's: dies of it when it returns
+        return;
+    }
+    current->fail("crash: an address that isn't there", {});
+}
+
+void catch_crashes() {
+    static const bool done = [] {
+        struct sigaction action = {};
+        action.sa_handler = report_crash;
+        action.sa_flags = SA_NODEFER; // as the handler doesn't return
+        sigaction(SIGSEGV, &action, nullptr);
+        sigaction(SIGBUS, &action, nullptr);
+        return true;
+    }();
+    static_cast<void>(done);
+}
+
 outcome machine::run() {
+    catch_crashes();
     machine* const outer = std::exchange(current, this);
     const double deadline = processor_seconds() + limits_.seconds;
     for (unsigned runs = 0;; ++runs) {
@@ -367,7 +400,7 @@ bool machine::run_once() {
             break;
         const decision& d = search_.choose(*this);
         if (d.thread == decision::abandon) {
-            if (enabled() != 0)
+            if (certain() != 0)
                 return false;
             fail_stuck();
             break;
@@ -389,7 +422,9 @@ void machine::run_alone(bool at_end) {
 
 void machine::go_on(unsigned thread) {
     running_ = thread;
+    entered_ = true;
     tracks_[thread]->enter();
+    entered_ = false;
 }
 
 void machine::step(const decision& d) {
@@ -410,8 +445,7 @@ void machine::step(const decision& d) {
                       .from = {d.what.from.data(), d.what.from[0] != no_store ? t.asks.count : 0},
                       .oldest = {d.oldest.data(), t.asks.count},
                       .made = memory_.made() != before ? before : no_store,
-                      .read_modify_write = t.asks.what == kind::modify ||
-                                           t.asks.what == kind::compare_exchange || t.asks.what == kind::park,
+                      .read_modify_write = t.asks.is_read_modify_write(),
                       .seq_cst = t.asks.seq_cst(),
                       .how = static_cast<unsigned>(how) * static_cast<unsigned>(kinds_of_luck) +
                              static_cast<unsigned>(d.what.by),
@@ -594,6 +628,8 @@ bool machine::chance(luck which) {
         search_.no_luck(which);
         return false;
     }
+    if (left == chances::always)
+        return true;
     const bool happens = search_.chance(which);
     choices_.add_chance(happens);
     if (happens) {
@@ -625,6 +661,28 @@ unsigned machine::enabled() {
             mask |= 1u << i;
     }
     return mask;
+}
+
+unsigned machine::certain() {
+    unsigned mask = enabled();
+    for (unsigned i = 0; i < count_; ++i) {
+        const bool waits = tracks_[i]->asks.what == kind::await || tracks_[i]->asks.what == kind::park;
+        if ((mask & 1u << i) != 0 && waits &&
+            std::ranges::all_of(of(i).variants, [this](const variant& v) { return needs_luck(v); }))
+            mask &= ~(1u << i);
+    }
+    return mask;
+}
+
+unsigned machine::waiting() {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < count_; ++i)
+        mask |= tracks_[i]->finished ? 0u : 1u << i;
+    return mask & ~enabled();
+}
+
+bool machine::needs_luck(const variant& v) {
+    return v.by != luck::none && count_of(left_, v.by) != chances::always;
 }
 
 const possibilities& machine::of(unsigned thread) {
@@ -706,15 +764,10 @@ void machine::find_stores(track& t) {
 
 void machine::find_modifications(track& t) {
     word& w = *t.asks.words[0];
-    if (t.asks.drops_write) {
-        t.can.variants.push_back({.from = {w.newest}, .latest = w.newest});
-        t.can.oldest[0] = w.newest;
-        return;
-    }
     memory_.visible(t.self(), w, t.asks.order == std::memory_order_seq_cst, visible_);
     t.can.oldest[0] = visible_.back();
     for (const store_id s : visible_) {
-        if (!memory_[s].taken)
+        if (!memory_[s].taken || t.asks.drops_write)
             t.can.variants.push_back({.old = s != w.newest, .from = {s}, .behind = s, .latest = s});
     }
 }
@@ -739,7 +792,7 @@ void machine::find_exchanges(track& t) {
         const store_id s = visible_[i];
         variant v{.old = i != 0, .from = {s}, .behind = s, .latest = s};
         const bool equal = memory_[s].value == r.operand;
-        if (equal && i < succeeding && !memory_[s].taken)
+        if (equal && i < succeeding && (!memory_[s].taken || r.drops_write))
             t.can.variants.push_back(v);
         if (i >= failing)
             continue;

@@ -113,6 +113,23 @@ public:
         }
     }
 
+    // The thread waits, in an execution that goes no further. Whether it has to is a race with those who had the luck that it
+    // has not, and with those in S after whom it can't see any more what it waits for.
+    template <class Race>
+    void races_of_waiting(unsigned thread, situation& now, Race race) {
+        before_ = threads_[thread];
+        latest_ = {.thread = thread, .words = {}, .from = {}, .oldest = {}};
+        const luck_mask wanted = now.of(thread).no_luck;
+        for (const auto& [what, number] : lucky_) {
+            if ((wanted & bit(static_cast<unsigned>(what))) != 0)
+                race_with(number, thread, false, race);
+        }
+        for (const auto& [number, w] : in_s_) {
+            if (now.meets_in_s({&w, w != nullptr ? 1u : 0u}, thread))
+                race_with(number, thread, true, race);
+        }
+    }
+
     // The threads that could have begun what came after `earlier` without coming from it, with the next operation of
     // `last` at the end: mask. `pending`: that operation is not among the events yet.
     unsigned beginners(const cause& earlier, unsigned last, bool pending) {
@@ -446,7 +463,11 @@ private:
         n.preemptions = preemptions_;
         n.old_values = old_values_;
         n.open = n.enabled = now.enabled();
-        if (last_ != none && (n.enabled & bit(last_)) != 0)
+        const unsigned certain = now.certain();
+        if (certain == 0)
+            return false; // stuck
+        // To leave somebody who waits for luck is no preemption.
+        if (last_ != none && (certain & bit(last_)) != 0)
             n.last = last_;
         if (reduced_) {
             n.nothing = sleepers(n, now);
@@ -458,7 +479,8 @@ private:
             if (been_here(n))
                 return false;
         }
-        // Who went on before goes on. When reducing, that one alone, until a race says otherwise.
+        // Who went on before goes on. When reducing, that one alone, until a race says otherwise. Luck comes last, so that it is
+        // seen where somebody would wait for ever without.
         if (n.last != none && (n.open & bit(n.last)) != 0) {
             n.chosen.thread = n.last;
             n.open &= ~bit(n.last);
@@ -468,12 +490,27 @@ private:
                 return true;
             }
         }
-        if (!next_thread(n, now))
-            return false;
+        const unsigned lucky = reduced_ ? n.open & ~certain : 0;
+        n.open &= ~lucky;
+        if (!next_thread(n, now)) {
+            n.open = lucky;
+            if (!next_thread(n, now)) {
+                find_races_of_waiting(now);
+                return false;
+            }
+        }
         if (reduced_)
             n.open = 0;
         nodes_.push_back(n);
         return true;
+    }
+
+    void find_races_of_waiting(situation& now) {
+        for (unsigned i = 0; reduced_ && i < threads_; ++i) {
+            if ((now.waiting() & bit(i)) != 0)
+                causes_.races_of_waiting(
+                    i, now, [this, i](const auto& earlier, bool differs) { open(earlier, i, true, differs); });
+        }
     }
 
     // Threads that have nothing to do here that has not been explored elsewhere.
@@ -594,7 +631,7 @@ public:
     }
     const decision& choose(situation& now) override {
         const unsigned enabled = now.enabled();
-        if (enabled == 0)
+        if (now.certain() == 0)
             return nothing_;
         unsigned best = static_cast<unsigned>(std::countr_zero(enabled));
         for (unsigned i = best; i < threads_; ++i) {

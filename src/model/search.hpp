@@ -60,6 +60,9 @@ struct possibilities {
 class situation {
 public:
     virtual unsigned enabled() = 0; // mask of the threads that can go on
+    // Of those, mask of the threads that need no luck for it. If there is none, the execution is stuck: luck need not come.
+    virtual unsigned certain() = 0;
+    virtual unsigned waiting() = 0; // mask of the threads that can't go on and have not ended
     // Of the thread's next operation. Valid until the next step.
     virtual const possibilities& of(unsigned thread) = 0;
     // Whether no variant of it depends on a store made after this one. May say no where it is so.

@@ -116,7 +116,7 @@ private:
     bool run_scenarios(const std::string& only, std::vector<site>& sites) const;
     bool run_mutants(const std::string& only, const std::vector<site>& sites);
     // The first scenario that fails with the mutant, and how; nullptr: it survives.
-    const entry* catcher_of(const mutation& mutant, bool with_trace, outcome& result) const;
+    const entry* catcher_of(const mutation& mutant, outcome& result) const;
     std::vector<named_site> names_of(std::vector<site> sites) const;
     // nullptr: there is none.
     static const named_site* find(const std::vector<named_site>& sites, const std::string& name);

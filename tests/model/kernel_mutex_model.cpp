@@ -48,9 +48,9 @@ int main(int argc, char** argv) {
     suite test("kernel_mutex.hpp");
     constexpr chances sleepy{.resched = 2, .off_cpu = chances::always};
     test.scenario<exclusion<with_handoff, 2>>("sleeping", {.allowed = sleepy});
-    test.scenario<exclusion<with_handoff, 2>>("spinning", {.preemptions = 4});
-    test.scenario<exclusion_with_try<with_handoff, 2>>("one tries", {.preemptions = 4, .allowed = sleepy});
-    test.scenario<killable<with_handoff, 2>>("cancelled", {.preemptions = 4, .allowed = sleepy});
+    test.scenario<exclusion<with_handoff, 2>>("spinning");
+    test.scenario<exclusion_with_try<with_handoff, 2>>("one tries", {.allowed = sleepy});
+    test.scenario<killable<with_handoff, 2>>("cancelled", {.allowed = sleepy});
     test.scenario<exclusion<without_handoff, 2, 2>>("sleeping, without hand-off",
                                                     {.preemptions = 3, .old_values = 1, .allowed = sleepy});
     test.scenario<exclusion<with_handoff, 2, 2>>(

@@ -73,9 +73,9 @@ int main(int argc, char** argv) {
     test.scenario<with_guard<2>>("exclusion, nodes on the stack");
     test.scenario<with_kept_nodes<2, 1>>("exclusion, kept nodes");
     test.scenario<destruction<with_own_nodes>>("destroyed by its last user");
-    test.scenario<with_kept_nodes<2, 2, true>>("exclusion, one tries", {.preemptions = 3});
-    test.scenario<with_kept_nodes<2, 2>>("exclusion, nodes used again", {.preemptions = 3});
-    test.scenario<with_guard<3>>("exclusion, nodes on the stack", {.preemptions = 3});
-    test.scenario<with_kept_nodes<3, 1>>("exclusion, kept nodes", {.preemptions = 2});
+    test.scenario<with_kept_nodes<2, 2, true>>("exclusion, one tries");
+    test.scenario<with_kept_nodes<2, 2>>("exclusion, nodes used again");
+    test.scenario<with_guard<3>>("exclusion, nodes on the stack");
+    test.scenario<with_kept_nodes<3, 1>>("exclusion, kept nodes");
     return test.run(argc, argv);
 }

@@ -93,15 +93,14 @@ int main(int argc, char** argv) {
     constexpr chances sleepy{.off_cpu = chances::always};
     constexpr chances patient{.off_cpu = chances::always, .time_out = 2};
     constexpr chances fickle{.off_cpu = 1, .time_out = 1, .spurious_wake = 1, .weak_failure = 1};
-    test.scenario<exclusion<lock, 2>>("sleeping", {.preemptions = 4, .allowed = sleepy});
-    test.scenario<exclusion<lock, 2>>("spinning", {.preemptions = 4});
-    test.scenario<exclusion_with_try<lock, 2>>("one tries", {.preemptions = 4, .allowed = sleepy});
-    test.scenario<destruction<lock>>("destroyed by its last user", {.preemptions = 4, .allowed = sleepy});
-    test.scenario<twice_over>("recursive", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
-    test.scenario<giving_up<lock, 2, 1>>("one gives up", {.preemptions = 3, .allowed = patient});
+    test.scenario<exclusion<lock, 2>>("sleeping", {.allowed = sleepy});
+    test.scenario<exclusion<lock, 2>>("spinning");
+    test.scenario<exclusion_with_try<lock, 2>>("one tries", {.allowed = sleepy});
+    test.scenario<destruction<lock>>("destroyed by its last user", {.allowed = sleepy});
+    test.scenario<twice_over>("recursive", {.allowed = sleepy});
+    test.scenario<giving_up<lock, 2, 1>>("one gives up", {.allowed = patient});
     test.scenario<exclusion<lock, 2, 2>>("sleeping, twice", {.preemptions = 3, .allowed = sleepy});
-    test.scenario<exclusion<lock, 2>>("hand-off to a spinner",
-                                      {.preemptions = 4, .allowed = {.off_cpu = 2, .time_out = 1}});
+    test.scenario<exclusion<lock, 2>>("hand-off to a spinner", {.allowed = {.off_cpu = 2, .time_out = 1}});
     test.scenario<exclusion<lock, 2>>(
         "hand-off, woken for nothing",
         {.preemptions = 4,

@@ -18,17 +18,16 @@ int main(int argc, char** argv) {
     suite test("pv_qspinlock.hpp");
     const chances one_deadline{.time_out = 1, .spurious_wake = 1};
     const chances three_deadlines{.time_out = 3, .spurious_wake = 1};
-    test.scenario<queueing<lock, 2>>("exclusion", {.preemptions = 3, .allowed = one_deadline});
-    test.scenario<destruction<lock>>("destroyed by its last user",
-                                     {.preemptions = 3, .allowed = one_deadline});
-    test.scenario<without_node<fair, 2, 2>>("one has no node", {.preemptions = 2, .allowed = one_deadline});
+    test.scenario<queueing<lock, 2>>("exclusion", {.allowed = one_deadline});
+    test.scenario<destruction<lock>>("destroyed by its last user", {.allowed = one_deadline});
+    test.scenario<without_node<fair, 2, 2>>("one has no node", {.allowed = one_deadline});
     test.scenario<crowd<fair, 3>>("held from the start, nobody steals",
                                   {.preemptions = 2, .old_values = 1, .allowed = three_deadlines});
     test.scenario<queueing<lock, 2, 2>>("exclusion, two sections",
                                         {.preemptions = 2, .old_values = 1, .allowed = {.time_out = 1}});
     test.scenario<crowd<lock, 3>>("held from the start",
                                   {.preemptions = 2, .old_values = 1, .allowed = one_deadline});
-    test.scenario<queueing_with_try<lock, 3>>("exclusion, one tries", {.preemptions = 1});
+    test.scenario<queueing_with_try<lock, 3>>("exclusion, one tries");
     test.survives("wait_as_head fetch_and(relaxed): write dropped",
                   "nobody passes the queue while its head sleeps: slower, but no less right");
     return test.run(argc, argv);

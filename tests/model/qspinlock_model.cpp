@@ -16,11 +16,11 @@ int main(int argc, char** argv) {
     suite test("qspinlock.hpp");
     test.scenario<queueing<lock, 2>>("exclusion");
     test.scenario<destruction<lock>>("destroyed by its last user");
-    test.scenario<exclusion_with_try<lock, 2, 2>>("exclusion, one tries", {.preemptions = 3});
-    test.scenario<queueing<lock, 2, 2>>("exclusion, two sections", {.preemptions = 3});
-    test.scenario<queueing<lock, 3>>("exclusion, with a queue", {.preemptions = 2});
-    test.scenario<without_node<lock, 3>>("one has no node", {.preemptions = 2});
-    test.scenario<queueing_with_try<lock, 3>>("exclusion, one tries", {.preemptions = 2});
+    test.scenario<exclusion_with_try<lock, 2, 2>>("exclusion, one tries");
+    test.scenario<queueing<lock, 2, 2>>("exclusion, two sections");
+    test.scenario<queueing<lock, 3>>("exclusion, with a queue");
+    test.scenario<without_node<lock, 3>>("one has no node");
+    test.scenario<queueing_with_try<lock, 3>>("exclusion, one tries");
     test.scenario<crowd<lock, 4>>("held from the start", {.preemptions = 2, .old_values = 1});
     return test.run(argc, argv);
 }

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     test.scenario<exclusion<lock, 2>>("exclusion");
     test.scenario<destruction<lock>>("destroyed by its last user");
     test.scenario<exclusion_with_try<lock, 2>>("exclusion, one tries");
-    test.scenario<handed_on>("let go by another thread", {.preemptions = 3});
-    test.scenario<exclusion<lock, 3>>("exclusion", {.preemptions = 2});
+    test.scenario<handed_on>("let go by another thread");
+    test.scenario<exclusion<lock, 3>>("exclusion");
     return test.run(argc, argv);
 }

@@ -18,11 +18,10 @@ int main(int argc, char** argv) {
     test.scenario<sharing<lock, 2>>("readers share");
     test.scenario<destruction<lock>>("destroyed by its last user");
     test.scenario<exclusion<lock, 2, 2>>("two write, twice each");
-    test.scenario<sharing<lock, 3>>("three readers share", {.preemptions = 2});
-    test.scenario<sharing_after_writer<lock, 2>>("readers share after a writer", {.preemptions = 2});
-    test.scenario<rw_sections<lock, write, write, read>>("two write, one reads", {.preemptions = 5});
-    test.scenario<rw_sections<lock, write, read, read>>("one writes, two read", {.preemptions = 5});
-    test.scenario<rw_sections<lock, write, try_write, try_read>>("one writes, the others try",
-                                                                 {.preemptions = 5});
+    test.scenario<sharing<lock, 3>>("three readers share");
+    test.scenario<sharing_after_writer<lock, 2>>("readers share after a writer");
+    test.scenario<rw_sections<lock, write, write, read>>("two write, one reads");
+    test.scenario<rw_sections<lock, write, read, read>>("one writes, two read");
+    test.scenario<rw_sections<lock, write, try_write, try_read>>("one writes, the others try");
     return test.run(argc, argv);
 }

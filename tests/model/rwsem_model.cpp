@@ -33,18 +33,20 @@ int main(int argc, char** argv) {
     };
 
     test.scenario<rw_sections<today, write, read>>("one writes, one reads", {.allowed = sleeping});
-    test.scenario<rw_sections<today, write, write>>("two write", two(sleeping));
-    test.scenario<rw_sections<today, write, write>>("two write, spinning or not",
-                                                    {.preemptions = 3, .old_values = 1, .allowed = mixed});
+    test.scenario<rw_sections<today, write, write>>("two write", {.allowed = sleeping});
+    test.scenario<rw_sections<today, write, write>>("two write, spinning or not", {.allowed = mixed});
     test.scenario<rw_sections<today, try_write, downgrade>>("one downgrades, one tries to write",
-                                                            two(sleeping));
+                                                            {.allowed = sleeping});
     test.scenario<rw_sections<today, try_read, downgrade>>("one downgrades, one tries to read",
-                                                           two(sleeping));
+                                                           {.allowed = sleeping});
     test.scenario<sharing<today, 2>>("readers share", {.allowed = sleeping});
-    test.scenario<rw_sections<today, killable_write, write_and_cancel>>("writer cancelled", two(sleeping, 3));
-    test.scenario<rw_sections<today, killable_read, write_and_cancel>>("reader cancelled", two(sleeping));
-    test.scenario<sharing_after_writer<today, 2>>("readers share after a writer", three(sleeping));
-    test.scenario<writer_after_readers<today>>("readers after a writer, then a writer", three(sleeping));
+    test.scenario<rw_sections<today, killable_write, write_and_cancel>>("writer cancelled",
+                                                                        {.allowed = sleeping});
+    test.scenario<rw_sections<today, killable_read, write_and_cancel>>("reader cancelled",
+                                                                       {.allowed = sleeping});
+    test.scenario<sharing_after_writer<today, 2>>("readers share after a writer", {.allowed = sleeping});
+    test.scenario<writer_after_readers<today>>("readers after a writer, then a writer",
+                                               {.allowed = sleeping});
     test.scenario<rw_sections<today, write, write, read>>("two write, one reads", three(sleeping));
     test.scenario<rw_sections<today, downgrade, read, write>>("one downgrades", three(sleeping));
     test.scenario<rw_sections<today, write, write, read>>("two write, one reads, hand-off", three(impatient));
@@ -66,7 +68,7 @@ int main(int argc, char** argv) {
         "5.11: writer cancelled, hand-off", three(impatient));
 
     test.scenario<rw_sections<first, write, read>>("5.3: one writes, one reads, spinning or not",
-                                                   two(mixed, 3));
+                                                   {.allowed = mixed});
     test.scenario<rw_sections<first, write, write, read>>("5.3: two write, one reads, hand-off",
                                                           three(impatient));
     test.scenario<rw_sections<first, write, read, read>>("5.3: one writes, two read, spinning or not",

@@ -28,15 +28,14 @@ int main(int argc, char** argv) {
 
     test.scenario<rw_sections<sleeping_only, write, read>>("one writes, one reads");
     test.scenario<rw_sections<sleeping_only, write, write>>("two write");
-    test.scenario<rw_sections<sleeping_only, try_write, downgrade>>("one downgrades, one tries to write",
-                                                                    two());
-    test.scenario<rw_sections<sleeping_only, try_read, downgrade>>("one downgrades, one tries to read",
-                                                                   two());
+    test.scenario<rw_sections<sleeping_only, try_write, downgrade>>("one downgrades, one tries to write");
+    test.scenario<rw_sections<sleeping_only, try_read, downgrade>>("one downgrades, one tries to read");
     test.scenario<sharing<sleeping_only, 2>>("readers share");
-    test.scenario<rw_sections<sleeping_only, killable_write, write_and_cancel>>("writer cancelled", two());
-    test.scenario<rw_sections<spins, write, write>>("two write, spinning or not", two(mixed));
-    test.scenario<rw_sections<always_spins, write, read>>("one writes, one reads, 3.16-rc1", two(mixed));
-    test.scenario<sharing_after_writer<sleeping_only, 2>>("readers share after a writer", three());
+    test.scenario<rw_sections<sleeping_only, killable_write, write_and_cancel>>("writer cancelled");
+    test.scenario<rw_sections<spins, write, write>>("two write, spinning or not", {.allowed = mixed});
+    test.scenario<rw_sections<always_spins, write, read>>("one writes, one reads, 3.16-rc1",
+                                                          {.allowed = mixed});
+    test.scenario<sharing_after_writer<sleeping_only, 2>>("readers share after a writer");
     test.scenario<rw_sections<sleeping_only, write, write, read>>("two write, one reads", three());
     test.scenario<rw_sections<sleeping_only, write, read, read>>("one writes, two read", three());
     test.scenario<rw_sections<sleeping_only, downgrade, read, write>>("one downgrades", three());

@@ -176,18 +176,17 @@ int main(int argc, char** argv) {
     test.scenario<one_at_a_time<2>>("one at a time");
     test.scenario<producer<2, true>>("producer and taster");
     test.scenario<cancelled_only>("cancelled");
-    test.scenario<grant_or_not<timed>>("time-out against grant", {.preemptions = 5, .allowed = time_out});
-    test.scenario<grant_or_not<cancelled>>("grant, then cancel", {.preemptions = 5});
-    test.scenario<grant_or_not<cancelled, true>>("cancel, then grant", {.preemptions = 5});
-    test.scenario<one_at_a_time<2, 2>>("one at a time, twice", {.preemptions = 3});
-    test.scenario<producer<3, false>>("producer and two consumers", {.preemptions = 2});
-    test.scenario<one_at_a_time<3>>("one at a time", {.preemptions = 2});
+    test.scenario<grant_or_not<timed>>("time-out against grant", {.allowed = time_out});
+    test.scenario<grant_or_not<cancelled>>("grant, then cancel");
+    test.scenario<grant_or_not<cancelled, true>>("cancel, then grant");
+    test.scenario<one_at_a_time<2, 2>>("one at a time, twice");
+    test.scenario<producer<3, false>>("producer and two consumers");
+    test.scenario<one_at_a_time<3>>("one at a time");
     test.scenario<two_at_a_time>("two at a time", {.preemptions = 2, .old_values = 1});
-    test.scenario<impatient<timed, endless, 2>>("the first may time out",
-                                                {.preemptions = 2, .old_values = 1, .allowed = time_out});
+    test.scenario<impatient<timed, endless, 2>>("the first may time out", {.allowed = time_out});
     test.scenario<impatient<timed, timed, 2>>(
         "both may time out", {.preemptions = 2, .old_values = 1, .allowed = {.time_out = 2}});
-    test.scenario<impatient<cancelled, endless, 2>>("one is cancelled", {.preemptions = 2, .old_values = 1});
+    test.scenario<impatient<cancelled, endless, 2>>("one is cancelled");
     const int bad = list.run(argc, argv);
     return test.run(argc, argv) | bad;
 }

@@ -307,25 +307,26 @@ int main(int argc, char** argv) {
         return limits{.preemptions = preemptions, .old_values = old_values, .allowed = allowed};
     };
 
-    test.scenario<sections<write, read>>("one writes, one reads", bound(parking, 3));
-    test.scenario<sections<write, write>>("two write", bound(parking, 3));
-    test.scenario<sections<write, promote>>("one writes, one upgrades", bound(parking, 3));
-    test.scenario<sections<promote, read>>("one upgrades, one reads", bound(parking, 3));
-    test.scenario<sections<promote, upgrade>>("one upgrades, one might", bound(parking, 3));
-    test.scenario<sections<read_at_last, upgrade>>("one might upgrade, and one as well", bound(parking, 3));
-    test.scenario<sections<downgrade, read>>("one downgrades, one reads", bound(parking, 3));
+    test.scenario<sections<write, read>>("one writes, one reads", {.allowed = parking});
+    test.scenario<sections<write, write>>("two write", {.allowed = parking});
+    test.scenario<sections<write, promote>>("one writes, one upgrades", {.allowed = parking});
+    test.scenario<sections<promote, read>>("one upgrades, one reads", {.allowed = parking});
+    test.scenario<sections<promote, upgrade>>("one upgrades, one might", {.allowed = parking});
+    test.scenario<sections<read_at_last, upgrade>>("one might upgrade, and one as well",
+                                                   {.allowed = parking});
+    test.scenario<sections<downgrade, read>>("one downgrades, one reads", {.allowed = parking});
     test.scenario<sections<write_less, read>>("one writes less, one reads", bound(parking, 3));
-    test.scenario<sections<read_at_last, try_promote>>("one gives up its upgrade", bound(parking, 3));
-    test.scenario<sections<write, write>>("two write, spinning or not", bound(mixed, 3));
-    test.scenario<sections<write, read>>("one writes, one reads, spinning or not", bound(mixed, 3));
-    test.scenario<sections<promote, read>>("one upgrades, one reads, spinning or not", bound(mixed, 3));
-    test.scenario<sections<write, timed_write>>("one writes, one for a time", bound(timed, 3));
-    test.scenario<sections<write, timed_read>>("one writes, one reads for a time", bound(timed, 3));
+    test.scenario<sections<read_at_last, try_promote>>("one gives up its upgrade", {.allowed = parking});
+    test.scenario<sections<write, write>>("two write, spinning or not", {.allowed = mixed});
+    test.scenario<sections<write, read>>("one writes, one reads, spinning or not", {.allowed = mixed});
+    test.scenario<sections<promote, read>>("one upgrades, one reads, spinning or not", {.allowed = mixed});
+    test.scenario<sections<write, timed_write>>("one writes, one for a time", {.allowed = timed});
+    test.scenario<sections<write, timed_read>>("one writes, one reads for a time", {.allowed = timed});
     test.scenario<sections<promote, timed_upgrade>>("one upgrades, one might for a time", bound(timed, 3));
-    test.scenario<sections<write, write>>("two write, woken for nothing", bound(woken, 3));
-    test.scenario<sharing<lock, 2>>("readers share", bound(parking, 3));
-    test.scenario<sharing_after_downgrade>("readers share after a downgrade", bound(parking, 3));
-    test.scenario<second_upgrader>("upgradable after another", bound(parking, 3));
+    test.scenario<sections<write, write>>("two write, woken for nothing", {.allowed = woken});
+    test.scenario<sharing<lock, 2>>("readers share", {.allowed = parking});
+    test.scenario<sharing_after_downgrade>("readers share after a downgrade", {.allowed = parking});
+    test.scenario<second_upgrader>("upgradable after another", {.allowed = parking});
     test.scenario<sharing_after_writer<lock, 2>>("readers share after a writer", bound(parking, 2));
     test.scenario<sharing_with_an_upgrader<2>>("readers share beside an upgrader", bound(parking, 2));
     test.scenario<sharing_after_a_time_out>("readers share after a writer gave up", bound(timed, 2));
@@ -345,12 +346,12 @@ int main(int argc, char** argv) {
     test.scenario<sections<write, read, read, write>>("two write, two read", bound(parking, 1, 0));
     test.scenario<sections<write, read, read, promote>>("one upgrades past others", bound(parking, 1, 0));
 
-    test.scenario<ended_by_the_last<write, write>>("ended after two writers", bound(parking, 3));
-    test.scenario<ended_by_the_last<write, read>>("ended after a reader", bound(parking, 3));
-    test.scenario<ended_by_the_last<promote, read>>("ended after an upgrade", bound(parking, 3));
+    test.scenario<ended_by_the_last<write, write>>("ended after two writers", {.allowed = parking});
+    test.scenario<ended_by_the_last<write, read>>("ended after a reader", {.allowed = parking});
+    test.scenario<ended_by_the_last<promote, read>>("ended after an upgrade", {.allowed = parking});
     test.scenario<ended_by_the_last<write, write>>("ended after two writers, spinning or not",
-                                                   bound(mixed, 3));
-    test.scenario<ended_by_the_last<write, timed_write>>("ended after a time-out", bound(timed, 3));
+                                                   {.allowed = mixed});
+    test.scenario<ended_by_the_last<write, timed_write>>("ended after a time-out", {.allowed = timed});
     test.scenario<ended_by_the_last<write, write, read>>("ended after three", bound(parking, 2));
     test.scenario<ended_by_the_last<write, timed_write, read>>("ended after three and a time-out",
                                                                bound(timed, 2));

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     test.scenario<destruction<lock>>("destroyed by its last user");
     test.scenario<exclusion_with_try<lock, 2, 2>>("exclusion, one tries");
     test.scenario<exclusion<lock, 2, 2>>("exclusion, two sections");
-    test.scenario<exclusion<lock, 3>>("exclusion", {.preemptions = 3});
-    test.scenario<exclusion_with_try<lock, 3>>("exclusion, one tries", {.preemptions = 3});
+    test.scenario<exclusion<lock, 3>>("exclusion");
+    test.scenario<exclusion_with_try<lock, 3>>("exclusion, one tries");
     return test.run(argc, argv);
 }
