@@ -312,7 +312,7 @@ private:
     unsigned running_ = 0; // index of the track that runs
     unsigned steps_ = 0;
     unsigned known_variants_ = 0; // mask of the threads whose variants are known in this step
-    bool entered_ = false;  // a thread of the program runs
+    bool entered_ = false;        // a thread of the program runs
     bool by_nobody_ = false;
     bool at_end_ = false;
     std::vector<store_id> visible_;

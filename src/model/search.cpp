@@ -508,8 +508,9 @@ private:
     void find_races_of_waiting(situation& now) {
         for (unsigned i = 0; reduced_ && i < threads_; ++i) {
             if ((now.waiting() & bit(i)) != 0)
-                causes_.races_of_waiting(
-                    i, now, [this, i](const auto& earlier, bool differs) { open(earlier, i, true, differs); });
+                causes_.races_of_waiting(i, now, [this, i](const auto& earlier, bool differs) {
+                    open(earlier, i, true, differs);
+                });
         }
     }
 

@@ -18,8 +18,7 @@ namespace holdfast::model {
 // What programs are drawn from.
 struct vocabulary {
     bool waits = true;   // await, park and unpark
-    bool chances = true; // need_resched, failures of compare_exchange_weak
-    bool stops = true;   // waits that end, by chance, without what they wait for
+    bool chances = true; // waits that end otherwise, need_resched, failures of compare_exchange_weak
     bool plain = true;   // plain data, whose races are failures
     // Sequentially consistent loads of what others store otherwise; such fences beside such operations; and such waits
     // for two words.
@@ -57,7 +56,7 @@ private:
             allowed_ = {.resched = below(3),
                         .off_cpu = below(2),
                         .time_out = below(2),
-                        .spurious_wake = from_.stops ? below(2) : 0,
+                        .spurious_wake = below(2),
                         .weak_failure = below(2)};
         plain_of_ten_ = from_.plain ? one_of({0u, 0u, 0u, 1u}) : 0;
         for (bool& s : seq_cst_)
@@ -166,7 +165,7 @@ private:
         i.expected = draw_value(i.word);
         if (i.what == action::await || i.what == action::await_both)
             i.value = one_in(3) ? draw_value(i.word) : 0;
-        i.stops = from_.stops && below(4) < chances_of_ten_;
+        i.stops = below(4) < chances_of_ten_;
         // Mostly on the operation just before; always where plain data is at stake.
         const bool at_stake = i.what == action::read_plain || i.what == action::write_plain;
         if (index != 0 && (at_stake || one_in(4))) {

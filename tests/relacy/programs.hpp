@@ -33,7 +33,7 @@ void for_each_program(unsigned long long drawn, unsigned long long first_seed, E
         explore_small(test.name, p);
     }
     for (unsigned long long seed = first_seed; seed != first_seed + drawn; ++seed) {
-        const drawn_program d(seed, {.stops = false, .mixed_seq_cst = false}); // see held_against_relacy.cpp
+        const drawn_program d(seed, {.mixed_seq_cst = false}); // see held_against_relacy.cpp
         small_program p(d.threads(), d.allowed());
         explore_small("seed " + std::to_string(seed), p);
     }
