@@ -1,8 +1,11 @@
 // The read-write semaphore of today, explored: exclusion, sharing, hand-off, downgrade, and waiters that give up, by sleeping
 // and by spinning, under the rules of 5.3 and of 6.
+#include "check/locks.hpp"
+
 #include <holdfast/rwsem.hpp>
 
-#include "rw_exclusion.hpp"
+#include "model/exclusion.hpp"
+#include "model/rw_exclusion.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -12,14 +15,19 @@ using first = rwsem<platform, rwsem_presets::linux_5_3>;
 using of_5_11 = rwsem<platform, rwsem_presets::linux_5_11>;
 using of_5_19 = rwsem<platform, rwsem_presets::linux_5_19>;
 
+template <unsigned Threads>
+using wide = exclusion<today, Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite rwsem_suite() {
     using namespace holdfast::model;
     using enum role;
     using explorer::bits;
-    suite test("rwsem.hpp");
+    suite test("holdfast::rwsem", "holdfast/rwsem.hpp");
     // Nobody spins; all ask for a hand-off as soon as they may; some of both.
     constexpr chances sleeping{.off_cpu = chances::always};
     constexpr chances impatient{.off_cpu = chances::always, .time_out = chances::always};
@@ -28,53 +36,51 @@ int main(int argc, char** argv) {
     const auto three = [](chances allowed, unsigned old_values = 1) {
         return limits{.preemptions = 2, .old_values = old_values, .allowed = allowed};
     };
-    const auto two = [](chances allowed, unsigned preemptions = 4) {
-        return limits{.preemptions = preemptions, .allowed = allowed};
-    };
 
-    test.scenario<rw_sections<today, write, read>>("one writes, one reads", {.allowed = sleeping});
-    test.scenario<rw_sections<today, write, write>>("two write", {.allowed = sleeping});
-    test.scenario<rw_sections<today, write, write>>("two write, spinning or not", {.allowed = mixed});
-    test.scenario<rw_sections<today, try_write, downgrade>>("one downgrades, one tries to write",
+    test.add<rw_sections<today, write, read>>("one writes, one reads", {.allowed = sleeping});
+    test.add<rw_sections<today, write, write>>("two write", {.allowed = sleeping});
+    test.add<rw_sections<today, write, write>>("two write, spinning or not", {.allowed = mixed});
+    test.add<rw_sections<today, try_write, downgrade>>("one downgrades, one tries to write",
                                                             {.allowed = sleeping});
-    test.scenario<rw_sections<today, try_read, downgrade>>("one downgrades, one tries to read",
+    test.add<rw_sections<today, try_read, downgrade>>("one downgrades, one tries to read",
                                                            {.allowed = sleeping});
-    test.scenario<sharing<today, 2>>("readers share", {.allowed = sleeping});
-    test.scenario<rw_sections<today, killable_write, write_and_cancel>>("writer cancelled",
+    test.add<sharing<today, 2>>("readers share", {.allowed = sleeping});
+    test.add<rw_sections<today, killable_write, write_and_cancel>>("writer cancelled",
                                                                         {.allowed = sleeping});
-    test.scenario<rw_sections<today, killable_read, write_and_cancel>>("reader cancelled",
+    test.add<rw_sections<today, killable_read, write_and_cancel>>("reader cancelled",
                                                                        {.allowed = sleeping});
-    test.scenario<sharing_after_writer<today, 2>>("readers share after a writer", {.allowed = sleeping});
-    test.scenario<writer_after_readers<today>>("readers after a writer, then a writer",
+    test.add<sharing_after_writer<today, 2>>("readers share after a writer", {.allowed = sleeping});
+    test.add<writer_after_readers<today>>("readers after a writer, then a writer",
                                                {.allowed = sleeping});
-    test.scenario<rw_sections<today, write, write, read>>("two write, one reads", three(sleeping));
-    test.scenario<rw_sections<today, downgrade, read, write>>("one downgrades", three(sleeping));
-    test.scenario<rw_sections<today, write, write, read>>("two write, one reads, hand-off", three(impatient));
-    test.scenario<rw_sections<today, write, read, read>>("one writes, two read, hand-off", three(impatient));
-    test.scenario<rw_sections<today, write, write, write>>("three write, hand-off", three(impatient));
-    test.scenario<rw_sections<today, killable_write, write_and_cancel, write>>("writer cancelled, hand-off",
+    test.add<rw_sections<today, write, write, read>>("two write, one reads", three(sleeping));
+    test.add<rw_sections<today, downgrade, read, write>>("one downgrades", three(sleeping));
+    test.add<rw_sections<today, write, write, read>>("two write, one reads, hand-off", three(impatient));
+    test.add<rw_sections<today, write, read, read>>("one writes, two read, hand-off", three(impatient));
+    test.add<rw_sections<today, write, write, write>>("three write, hand-off", three(impatient));
+    test.add<rw_sections<today, killable_write, write_and_cancel, write>>("writer cancelled, hand-off",
                                                                                three(impatient));
-    test.scenario<rw_sections<today, killable_write, write_and_cancel, read>>(
+    test.add<rw_sections<today, killable_write, write_and_cancel, read>>(
         "writer cancelled, a reader behind", three(impatient));
-    test.scenario<rw_sections<today, killable_read, write_and_cancel, write>>(
+    test.add<rw_sections<today, killable_read, write_and_cancel, write>>(
         "reader cancelled, a writer behind", three(sleeping));
-    test.scenario<rw_sections<today, write, write, read>>("two write, one reads, spinning or not",
+    test.add<rw_sections<today, write, write, read>>("two write, one reads, spinning or not",
                                                           three(mixed, 0));
 
     // Two queue, one of them asks for a hand-off, and one is woken in vain.
     constexpr chances one_asks{.off_cpu = 2, .time_out = 1, .spurious_wake = 1};
-    test.scenario<rw_sections<today, write, write, write>>("three write, one asks", three(one_asks, 0));
-    test.scenario<rw_sections<of_5_11, killable_write, write_and_cancel, write>>(
+    test.add<rw_sections<today, write, write, write>>("three write, one asks", three(one_asks, 0));
+    test.add<rw_sections<of_5_11, killable_write, write_and_cancel, write>>(
         "5.11: writer cancelled, hand-off", three(impatient));
 
-    test.scenario<rw_sections<first, write, read>>("5.3: one writes, one reads, spinning or not",
+    test.add<rw_sections<first, write, read>>("5.3: one writes, one reads, spinning or not",
                                                    {.allowed = mixed});
-    test.scenario<rw_sections<first, write, write, read>>("5.3: two write, one reads, hand-off",
+    test.add<rw_sections<first, write, write, read>>("5.3: two write, one reads, hand-off",
                                                           three(impatient));
-    test.scenario<rw_sections<first, write, read, read>>("5.3: one writes, two read, spinning or not",
+    test.add<rw_sections<first, write, read, read>>("5.3: one writes, two read, spinning or not",
                                                          three(mixed, 0));
-    test.scenario<rw_sections<first, downgrade, write, read>>("5.3: one downgrades, spinning or not",
+    test.add<rw_sections<first, downgrade, write, read>>("5.3: one downgrades, spinning or not",
                                                               three(mixed, 0));
+    test.widen<wide>("all write, some spinning", {.resched = 1, .off_cpu = 2, .time_out = 1});
     // What went wrong in the history of this lock: docs/locks/rwsem.md.
     test.mistake("readers told before they are counted", "grant_to_readers fetch_add(relaxed)",
                  "unlock_and_tell unpark(release) #2");
@@ -99,5 +105,7 @@ int main(int argc, char** argv) {
     test.survives(
         "try_take_queued compare_exchange_weak(relaxed): write dropped",
         "without a hand-off the waiter goes on to compete: how long is a question for rwsem_sim_test");
-    return test.run(argc, argv);
+    return test;
 }
+
+} // namespace holdfast::check
