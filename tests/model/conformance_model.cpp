@@ -1,7 +1,7 @@
 // The model keeps the contract for locks: the suite that native and sim run, in every order.
 #include "../conformance.hpp"
 
-#include "model/suite.hpp"
+#include "model/checking.hpp"
 
 namespace holdfast::model {
 namespace {
