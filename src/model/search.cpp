@@ -37,20 +37,38 @@ public:
         unsigned thread;
         clock::index index; // of the operation among its thread's
         std::size_t node;
-        clock causes; // the operation's own and all that it comes from
+        clock causes;  // the operation's own and all that it comes from
+        store_id made; // its store, if it has one
     };
 
-    void begin() {
-        threads_.fill({});
-        of_stores_.clear();
-        events_.clear();
-        for (word_causes& w : words_) { // keeping their room
-            w.reads.clear();
+    // Forgets what this node and those after it have chosen.
+    void forget_from(std::size_t node) {
+        while (!events_.empty() && events_.back().node >= node)
+            events_.pop_back();
+        const auto gone = [this](std::uint32_t number) { return number >= events_.size(); };
+        const auto shorten = [](auto& row, auto number_gone) {
+            while (!row.empty() && number_gone(row.back()))
+                row.pop_back();
+        };
+        shorten(in_s_, [&gone](const auto& in_s) { return gone(in_s.first); });
+        shorten(lucky_, [&gone](const auto& lucky) { return gone(lucky.second); });
+        fences_ = all_in_s_ = {};
+        for (word_causes& w : words_) {
+            shorten(w.reads, [&gone](const reading& r) { return gone(r.event); });
             w.in_s = {};
         }
-        in_s_.clear();
-        lucky_.clear();
-        fences_ = all_in_s_ = {};
+        for (const auto& [number, w] : in_s_) {
+            all_in_s_.join(events_[number].causes);
+            (w != nullptr ? of(w).in_s : fences_).join(events_[number].causes);
+        }
+        threads_.fill({});
+        store_id made = no_store;
+        for (const cause& c : events_) {
+            threads_[c.thread] = c.causes;
+            made = std::max(made, c.made);
+        }
+        if (of_stores_.size() > made + 1)
+            of_stores_.resize(made + 1);
     }
 
     // Takes note of an event, which the node has chosen. Calls race(earlier) for each event that this one races with.
@@ -98,7 +116,7 @@ public:
                     .reads.push_back({number, t, e.oldest[i],
                                       e.read_modify_write && e.made != no_store ? e.from[i] : no_store});
         }
-        events_.push_back({t, now[t], node, now});
+        events_.push_back({t, now[t], node, now, e.made});
         if (e.by != luck::none)
             lucky_.emplace_back(e.by, number);
     }
@@ -339,9 +357,7 @@ public:
         last_ = none;
         preemptions_ = old_values_ = 0;
         asleep_.fill(awake);
-        if (reduced_)
-            causes_.begin();
-        else
+        if (!reduced_)
             state_.begin();
     }
 
@@ -370,7 +386,7 @@ public:
         }
         const bool happens = nodes_[depth_++].happens;
         if (reduced_) {
-            if (happens)
+            if (happens && depth_ > known_)
                 causes_.take(which);
         } else {
             state_.add(which, happens);
@@ -389,6 +405,8 @@ public:
             state_.add(e, m);
             return;
         }
+        if (depth_ <= known_) // as in the execution before
+            return;
         causes_.add(e, m, depth_ - 1, depth_ >= nodes_.size(), [this, &e](const auto& earlier, bool differs) {
             open(earlier, e.thread, true, differs);
         });
@@ -397,25 +415,15 @@ public:
     }
 
     bool end() override {
-        while (!nodes_.empty()) {
-            node& n = nodes_.back();
-            if (n.is_chance) {
-                if (!n.happens) {
-                    n.happens = true;
-                    return true;
-                }
-            } else if (n.next != none) {
-                n.chosen.number = n.next;
-                n.settled = false;
-                return true;
-            } else {
-                finish(n);
-                if (n.open != 0)
-                    return true;
-            }
-            nodes_.pop_back();
+        const bool another = advance();
+        if (reduced_ && another) {
+            // The step that leads to a chance is done anew with it.
+            known_ = nodes_.size() - 1;
+            while (known_ != 0 && nodes_[known_].is_chance)
+                --known_;
+            causes_.forget_from(known_);
         }
-        return false;
+        return another;
     }
 
 private:
@@ -437,6 +445,29 @@ private:
         store_id made = 0;
         std::array<store_id, max_threads> asleep{}; // as of which store each thread sleeps
     };
+
+    // To the next choice that has not been made.
+    bool advance() {
+        while (!nodes_.empty()) {
+            node& n = nodes_.back();
+            if (n.is_chance) {
+                if (!n.happens) {
+                    n.happens = true;
+                    return true;
+                }
+            } else if (n.next != none) {
+                n.chosen.number = n.next;
+                n.settled = false;
+                return true;
+            } else {
+                finish(n);
+                if (n.open != 0)
+                    return true;
+            }
+            nodes_.pop_back();
+        }
+        return false;
+    }
 
     static unsigned preempts(const node& n, unsigned thread) { return n.last != none && n.last != thread; }
 
@@ -610,6 +641,7 @@ private:
     const decision nothing_;
     // Of the execution under way:
     std::size_t depth_ = 0;
+    std::size_t known_ = 0; // nodes whose events causes_ has from the execution before
     unsigned last_ = none;
     unsigned preemptions_ = 0, old_values_ = 0;
     std::array<store_id, max_threads> asleep_{};

@@ -67,6 +67,29 @@ struct leavers {
     void end() { check(!queue.is_locked(), "somebody is left in the queue"); }
 };
 
+// Thread 0 queues for one lock beside thread 1, which may leave, and then, with the same node, for another beside thread 2. What
+// thread 1 has written to the node must not outlive what the node begins with anew.
+struct one_after_another {
+    static constexpr unsigned threads = 3;
+    osq_lock<platform> queues[2];
+
+    one_after_another() { leave_traces(threads); }
+
+    void thread(unsigned me) {
+        if (me != 2)
+            turn(queues[0]);
+        if (me != 1)
+            turn(queues[1]);
+    }
+    static void turn(osq_lock<platform>& queue) {
+        const platform::no_preempt stay;
+        platform::node_slot slot;
+        if (queue.lock(slot))
+            queue.unlock(slot);
+    }
+    void end() { check(!queues[0].is_locked() && !queues[1].is_locked(), "somebody is left in the queue"); }
+};
+
 // Thread 0 has no node left: it is turned away and the others do not notice.
 struct without_node {
     static constexpr unsigned threads = 2;
@@ -103,6 +126,8 @@ int main(int argc, char** argv) {
     test.scenario<spinners<3>>("one may leave", {.allowed = {.resched = 1}});
     test.scenario<leavers<4>>("all leave",
                               {.preemptions = 2, .old_values = 1, .allowed = {.resched = chances::always}});
+    test.scenario<one_after_another>("one may leave, and another come to another queue",
+                                     {.preemptions = 2, .old_values = 3, .allowed = {.resched = 1}});
     test.scenario<spinners<3>>("two may leave", {.preemptions = 2, .allowed = {.resched = 2}});
     return test.run(argc, argv);
 }

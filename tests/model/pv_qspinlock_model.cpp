@@ -30,5 +30,10 @@ int main(int argc, char** argv) {
     test.scenario<queueing_with_try<lock, 3>>("exclusion, one tries");
     test.survives("wait_as_head fetch_and(relaxed): write dropped",
                   "nobody passes the queue while its head sleeps: slower, but no less right");
+    const std::string same =
+        "where who halted is handed the queue, sleeper_ gets the value that it would write itself";
+    test.survives("wait_in_queue compare_exchange_strong(relaxed): failure order -> relaxed", same);
+    test.survives("wait_in_queue load(acquire): acquire -> relaxed", same);
+    test.survives("hand_on store(release): release -> relaxed", same);
     return test.run(argc, argv);
 }

@@ -128,6 +128,8 @@ int main(int argc, char** argv) {
     test.scenario<reading_again<of_2013, 2>>("2013: reading again");
     test.scenario<rw_sections<of_2013, write, write, read>>("2013: two write, one reads");
     test.scenario<rw_sections<of_2013, write, read, read>>("2013: one writes, two read");
+    test.survives("lock_shared_slow await(relaxed): not waited for",
+                  "the wait after it is for the same writer, and acquires");
     const int verdict = test.run(argc, argv);
     return argc > 1 || catches_the_relaxed_exchange() ? verdict : 1;
 }

@@ -91,6 +91,7 @@ int main(int argc, char** argv) {
 
     const std::string hint = "the owner's word is a hint: it decides who spins";
     test.survives("set_owner store(relaxed): write dropped", hint);
+    test.survives("spin_as_waiter await(relaxed): not waited for", hint);
     test.survives("set_nonspinnable compare_exchange_weak(relaxed): write dropped", hint);
     test.survives("clear_nonspinnable fetch_and(relaxed): write dropped", hint);
     test.survives("lock_slow fetch_or(relaxed): write dropped", hint);

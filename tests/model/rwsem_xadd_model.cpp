@@ -2,6 +2,7 @@
 // by spinning, under each of its rules.
 #include <holdfast/rwsem_xadd.hpp>
 
+#include "queueing.hpp"
 #include "rw_exclusion.hpp"
 
 namespace holdfast::model {
@@ -35,6 +36,9 @@ int main(int argc, char** argv) {
     test.scenario<rw_sections<spins, write, write>>("two write, spinning or not", {.allowed = mixed});
     test.scenario<rw_sections<always_spins, write, read>>("one writes, one reads, 3.16-rc1",
                                                           {.allowed = mixed});
+    test.scenario<rw_sections<defers, write, write>>("two write, 4.7", {.allowed = mixed});
+    test.scenario<crowd<defers, 3>>("held from the start, 4.7",
+                                    {.preemptions = 1, .old_values = 3, .allowed = {.resched = 2}});
     test.scenario<sharing_after_writer<sleeping_only, 2>>("readers share after a writer");
     test.scenario<rw_sections<sleeping_only, write, write, read>>("two write, one reads", three());
     test.scenario<rw_sections<sleeping_only, write, read, read>>("one writes, two read", three());
@@ -53,5 +57,6 @@ int main(int argc, char** argv) {
                  "wake_readers unpark(release)");
     test.survives("set_owner store(relaxed): write dropped",
                   "the owner is a hint: who spins for it finds nobody");
+    test.survives("spin_first await(relaxed) #1: not waited for", "who doesn't wait for the owner sleeps");
     return test.run(argc, argv);
 }

@@ -330,7 +330,7 @@ int main(int argc, char** argv) {
     test.scenario<sharing_after_writer<lock, 2>>("readers share after a writer", bound(parking, 2));
     test.scenario<sharing_with_an_upgrader<2>>("readers share beside an upgrader", bound(parking, 2));
     test.scenario<sharing_after_a_time_out>("readers share after a writer gave up", bound(timed, 2));
-    test.scenario<writer_after_readers<lock>>("readers after a writer, then a writer", bound(parking, 2));
+    test.scenario<writer_after_readers<lock>>("readers after a writer, then a writer", bound(parking, 2, 2));
     test.scenario<sections<write, write, read>>("two write, one reads", bound(parking, 2));
     test.scenario<sections<write, read, read>>("one writes, two read", bound(parking, 2));
     test.scenario<sections<write, write, write>>("three write", bound(parking, 2));
