@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <new>
 #include <set>
@@ -191,9 +192,9 @@ TEST(explorer, runs_by_chance_the_same_for_the_same_seed) {
 
 TEST(explorer, reports_a_crash_as_a_failure) {
     small p({[](shared& s) {
-        shared* volatile nowhere = nullptr;
+        unsigned* volatile nowhere = reinterpret_cast<unsigned*>(std::uintptr_t{64});
         if (s.x.load(relaxed) == 0)
-            nowhere->y.store(1, relaxed);
+            *nowhere = 1;
     }});
     EXPECT_EQ(explore(p, {}).failure, "crash: an address that isn't there");
 }

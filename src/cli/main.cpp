@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
             {"bench", cli::add_bench(app)},     {"record", cli::add_record(app)},
             {"report", cli::add_report(app)},   {"run", cli::add_run(app)},
             {"compare", cli::add_compare(app)}, {"history", cli::add_history(app)},
-            {"torture", cli::add_torture(app)}};
+            {"torture", cli::add_torture(app)}, {"check", cli::add_check(app)}};
         // The parser would call an unknown verb an unexpected argument.
         std::vector<std::string> names;
         for (const auto& [name, act] : verbs)

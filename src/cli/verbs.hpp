@@ -27,5 +27,6 @@ action add_run(CLI::App& app);
 action add_compare(CLI::App& app);
 action add_history(CLI::App& app);
 action add_torture(CLI::App& app);
+action add_check(CLI::App& app);
 
 } // namespace holdfast::cli

@@ -54,10 +54,6 @@ constexpr std::memory_order without_seq_cst(operation what) {
     }
 }
 
-bool is_lock_source(const char* path) {
-    return std::strstr(path, "include/holdfast/") != nullptr;
-}
-
 // Seconds of processor time that the calling thread has used.
 double processor_seconds() {
     timespec now{};
@@ -100,7 +96,7 @@ public:
             k.failure == s.failure)
             return;
         k = {s.at.file, s.at.line, s.what, s.order, s.failure};
-        if (is_lock_source(s.at.file) && std::find(list_.begin(), list_.end(), s) == list_.end())
+        if (std::find(list_.begin(), list_.end(), s) == list_.end())
             list_.push_back(s);
     }
     std::vector<site> take() { return std::move(list_); }

@@ -154,7 +154,7 @@ struct outcome {
     place failed_at = {};    // line 0: nowhere, as of a deadlock
     std::vector<step> trace; // of the failing execution
     std::string choices;     // of the failing execution, for replay()
-    std::vector<site> sites; // operations in include/holdfast that were executed
+    std::vector<site> sites; // operations that were executed, of locks and of the program itself
 };
 
 // Explores. `mutant` is in force meanwhile. At most `max_threads` threads.

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "model/suite.hpp"
+#include "model/checking.hpp"
 
 namespace {
 

@@ -1,7 +1,9 @@
 // The MCS queue before a flag, explored: exclusion, who tries beside the queue, destruction, and an unlock in another thread.
+#include "check/locks.hpp"
+
 #include "substitute/queued_flag.hpp"
 
-#include "exclusion.hpp"
+#include "model/exclusion.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -30,16 +32,24 @@ struct handed_on {
     void end() { check(sum.get() == 3, "a section was lost"); }
 };
 
+template <unsigned Threads>
+using wide = exclusion<lock, Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite queued_flag_suite() {
     using namespace holdfast::model;
-    suite test("queued_flag.hpp");
-    test.scenario<exclusion<lock, 2>>("exclusion");
-    test.scenario<destruction<lock>>("destroyed by its last user");
-    test.scenario<exclusion_with_try<lock, 2>>("exclusion, one tries");
-    test.scenario<handed_on>("let go by another thread");
-    test.scenario<exclusion<lock, 3>>("exclusion");
-    return test.run(argc, argv);
+    suite test("substitute::queued_flag", "substitute/queued_flag.hpp");
+    test.add<exclusion<lock, 2>>("exclusion");
+    test.add<destruction<lock>>("destroyed by its last user");
+    test.add<exclusion_with_try<lock, 2>>("exclusion, one tries");
+    test.add<handed_on>("let go by another thread");
+    test.add<exclusion<lock, 3>>("exclusion");
+    test.widen<wide>("exclusion");
+    return test;
 }
+
+} // namespace holdfast::check

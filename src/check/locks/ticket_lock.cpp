@@ -1,7 +1,9 @@
 // The ticket lock, explored: exclusion, order, the wrap of its counters.
+#include "check/locks.hpp"
+
 #include <holdfast/ticket_lock.hpp>
 
-#include "exclusion.hpp"
+#include "model/exclusion.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -28,18 +30,26 @@ struct wrap {
     }
 };
 
+template <unsigned Threads>
+using wide = exclusion<lock, Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite ticket_lock_suite() {
     using namespace holdfast::model;
-    suite test("ticket_lock.hpp");
-    test.scenario<exclusion<lock, 2>>("exclusion");
-    test.scenario<wrap<2>>("counters wrap");
-    test.scenario<destruction<lock>>("destroyed by its last user");
-    test.scenario<exclusion_with_try<lock, 2, 2>>("exclusion, one tries");
-    test.scenario<exclusion<lock, 2, 2>>("exclusion, two sections");
-    test.scenario<exclusion<lock, 3>>("exclusion");
-    test.scenario<exclusion_with_try<lock, 3>>("exclusion, one tries");
-    return test.run(argc, argv);
+    suite test("holdfast::ticket_lock", "holdfast/ticket_lock.hpp");
+    test.add<exclusion<lock, 2>>("exclusion");
+    test.add<wrap<2>>("counters wrap");
+    test.add<destruction<lock>>("destroyed by its last user");
+    test.add<exclusion_with_try<lock, 2, 2>>("exclusion, one tries");
+    test.add<exclusion<lock, 2, 2>>("exclusion, two sections");
+    test.add<exclusion<lock, 3>>("exclusion");
+    test.add<exclusion_with_try<lock, 3>>("exclusion, one tries");
+    test.widen<wide>("exclusion");
+    return test;
 }
+
+} // namespace holdfast::check

@@ -1,8 +1,10 @@
 // The kernel's sleeping mutex, explored: exclusion by the fast path, by spinning and by sleeping, hand-over to a waiter,
 // and waiters that give up.
+#include "check/locks.hpp"
+
 #include <holdfast/kernel_mutex.hpp>
 
-#include "exclusion.hpp"
+#include "model/exclusion.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -40,32 +42,38 @@ struct killable {
     }
 };
 
+template <unsigned Threads>
+using wide = exclusion<with_handoff, Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite kernel_mutex_suite() {
     using namespace holdfast::model;
-    suite test("kernel_mutex.hpp");
+    suite test("holdfast::kernel_mutex", "holdfast/kernel_mutex.hpp");
     constexpr chances sleepy{.resched = 2, .off_cpu = chances::always};
-    test.scenario<exclusion<with_handoff, 2>>("sleeping", {.allowed = sleepy});
-    test.scenario<exclusion<with_handoff, 2>>("spinning");
-    test.scenario<exclusion_with_try<with_handoff, 2>>("one tries", {.allowed = sleepy});
-    test.scenario<killable<with_handoff, 2>>("cancelled", {.allowed = sleepy});
-    test.scenario<exclusion<without_handoff, 2, 2>>("sleeping, without hand-off",
-                                                    {.preemptions = 3, .old_values = 1, .allowed = sleepy});
-    test.scenario<exclusion<with_handoff, 2, 2>>(
+    test.add<exclusion<with_handoff, 2>>("sleeping", {.allowed = sleepy});
+    test.add<exclusion<with_handoff, 2>>("spinning");
+    test.add<exclusion_with_try<with_handoff, 2>>("one tries", {.allowed = sleepy});
+    test.add<killable<with_handoff, 2>>("cancelled", {.allowed = sleepy});
+    test.add<exclusion<without_handoff, 2, 2>>("sleeping, without hand-off",
+                                               {.preemptions = 3, .old_values = 1, .allowed = sleepy});
+    test.add<exclusion<with_handoff, 2, 2>>(
         "spinning or sleeping", {.preemptions = 3, .old_values = 1, .allowed = {.resched = 1, .off_cpu = 1}});
-    test.scenario<exclusion<with_handoff, 3>>("sleeping",
-                                              {.preemptions = 2, .old_values = 1, .allowed = sleepy});
-    test.scenario<exclusion<without_handoff, 3>>("sleeping, without hand-off",
-                                                 {.preemptions = 2, .old_values = 1, .allowed = sleepy});
-    test.scenario<exclusion<with_handoff, 3>>(
+    test.add<exclusion<with_handoff, 3>>("sleeping", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+    test.add<exclusion<without_handoff, 3>>("sleeping, without hand-off",
+                                            {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+    test.add<exclusion<with_handoff, 3>>(
         "spinning or sleeping", {.preemptions = 2, .old_values = 0, .allowed = {.resched = 1, .off_cpu = 1}});
-    test.scenario<killable<with_handoff, 3>>("cancelled",
-                                             {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+    test.add<killable<with_handoff, 3>>("cancelled", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+    test.widen<wide>("some spinning", {.resched = 1, .off_cpu = 2});
     test.survives("wait fetch_or(relaxed) #2: write dropped",
                   "without hand-off the first waiter competes, as up to 4.9: less fair, but no less right");
     test.survives("wait fetch_and(relaxed): write dropped",
                   "the bits then say that somebody may wait: unlock looks, and finds nobody");
-    return test.run(argc, argv);
+    return test;
 }
+
+} // namespace holdfast::check

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "model/suite.hpp"
+#include "model/checking.hpp"
 
 namespace holdfast::model {
 

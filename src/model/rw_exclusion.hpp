@@ -5,7 +5,7 @@
 
 #include <holdfast/cancel_token.hpp>
 
-#include "model/suite.hpp"
+#include "model/checking.hpp"
 
 namespace holdfast::model {
 

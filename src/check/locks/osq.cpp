@@ -1,9 +1,11 @@
 // The optimistic spin queue, explored: one spinner at a time, and leaving the queue at every point, alone,
 // beside a neighbour that leaves as well, and beside an unlock.
+#include "check/locks.hpp"
+
 #include <holdfast/osq.hpp>
 
-#include "model/suite.hpp"
-#include "traces.hpp"
+#include "check/traces.hpp"
+#include "model/checking.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -110,24 +112,32 @@ struct without_node {
     }
 };
 
+template <unsigned Threads>
+using wide = spinners<Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite osq_lock_suite() {
     using namespace holdfast::model;
-    suite test("osq.hpp");
-    test.scenario<without_node>("no node left");
-    test.scenario<spinners<2>>("all stay");
-    test.scenario<spinners<2>>("one may leave", {.allowed = {.resched = 1}});
-    test.scenario<leavers<3>>("all leave",
-                              {.preemptions = 3, .old_values = 2, .allowed = {.resched = chances::always}});
-    test.scenario<spinners<2, 2>>("one may leave, and come again", {.allowed = {.resched = 1}});
-    test.scenario<spinners<3>>("all stay");
-    test.scenario<spinners<3>>("one may leave", {.allowed = {.resched = 1}});
-    test.scenario<leavers<4>>("all leave",
-                              {.preemptions = 2, .old_values = 1, .allowed = {.resched = chances::always}});
-    test.scenario<one_after_another>("one may leave, and another come to another queue",
-                                     {.preemptions = 2, .old_values = 3, .allowed = {.resched = 1}});
-    test.scenario<spinners<3>>("two may leave", {.preemptions = 2, .allowed = {.resched = 2}});
-    return test.run(argc, argv);
+    suite test("holdfast::osq_lock", "holdfast/osq.hpp");
+    test.add<without_node>("no node left");
+    test.add<spinners<2>>("all stay");
+    test.add<spinners<2>>("one may leave", {.allowed = {.resched = 1}});
+    test.add<leavers<3>>("all leave",
+                         {.preemptions = 3, .old_values = 2, .allowed = {.resched = chances::always}});
+    test.add<spinners<2, 2>>("one may leave, and come again", {.allowed = {.resched = 1}});
+    test.add<spinners<3>>("all stay");
+    test.add<spinners<3>>("one may leave", {.allowed = {.resched = 1}});
+    test.add<leavers<4>>("all leave",
+                         {.preemptions = 2, .old_values = 1, .allowed = {.resched = chances::always}});
+    test.add<one_after_another>("one may leave, and another come to another queue",
+                                {.preemptions = 2, .old_values = 3, .allowed = {.resched = 1}});
+    test.add<spinners<3>>("two may leave", {.preemptions = 2, .allowed = {.resched = 2}});
+    test.widen<wide>("some may leave", {.resched = 2});
+    return test;
 }
+
+} // namespace holdfast::check

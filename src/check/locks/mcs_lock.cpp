@@ -1,7 +1,9 @@
 // The MCS lock, explored: the queue, the race of an unlock with a thread on its way in, nodes used again.
+#include "check/locks.hpp"
+
 #include <holdfast/mcs_lock.hpp>
 
-#include "exclusion.hpp"
+#include "model/exclusion.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -64,18 +66,26 @@ struct with_own_nodes {
     void unlock() { queue.unlock(nodes[platform::cpu()]); }
 };
 
+template <unsigned Threads>
+using wide = with_guard<Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite mcs_lock_suite() {
     using namespace holdfast::model;
-    suite test("mcs_lock.hpp");
-    test.scenario<with_guard<2>>("exclusion, nodes on the stack");
-    test.scenario<with_kept_nodes<2, 1>>("exclusion, kept nodes");
-    test.scenario<destruction<with_own_nodes>>("destroyed by its last user");
-    test.scenario<with_kept_nodes<2, 2, true>>("exclusion, one tries");
-    test.scenario<with_kept_nodes<2, 2>>("exclusion, nodes used again");
-    test.scenario<with_guard<3>>("exclusion, nodes on the stack");
-    test.scenario<with_kept_nodes<3, 1>>("exclusion, kept nodes");
-    return test.run(argc, argv);
+    suite test("holdfast::mcs_lock", "holdfast/mcs_lock.hpp");
+    test.add<with_guard<2>>("exclusion, nodes on the stack");
+    test.add<with_kept_nodes<2, 1>>("exclusion, kept nodes");
+    test.add<destruction<with_own_nodes>>("destroyed by its last user");
+    test.add<with_kept_nodes<2, 2, true>>("exclusion, one tries");
+    test.add<with_kept_nodes<2, 2>>("exclusion, nodes used again");
+    test.add<with_guard<3>>("exclusion, nodes on the stack");
+    test.add<with_kept_nodes<3, 1>>("exclusion, kept nodes");
+    test.widen<wide>("exclusion, nodes on the stack");
+    return test;
 }
+
+} // namespace holdfast::check

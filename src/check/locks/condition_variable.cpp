@@ -1,16 +1,20 @@
 // The condition variable, explored: no notification is lost, none goes to a waiter that has left, and a notified one never
 // touches the condition again.
+#include "check/locks.hpp"
+
 #include <holdfast/condition_variable.hpp>
 
 #include <holdfast/mutex.hpp>
 #include <holdfast/ticket_lock.hpp>
 
-#include "model/suite.hpp"
+#include "model/checking.hpp"
 
 namespace holdfast::model {
 namespace {
 
 using condition = basic_condition_variable<platform>;
+using sleeping = basic_mutex<platform>;
+using plain = ticket_lock<platform>;
 using std::chrono::hours;
 
 // Thread 0 opens the gate, the others wait for that. With `All` it notifies them together, otherwise each on its own; with
@@ -56,7 +60,7 @@ struct gate {
 // One item, and two that want it, one of whom may give up: the notification goes to one that takes the item, or finds it.
 struct hand_over {
     static constexpr unsigned threads = 3;
-    holdfast::ticket_lock<platform> lock;
+    plain lock;
     condition filled;
     platform::var<int> items{0};
     platform::var<int> taken{0};
@@ -93,7 +97,7 @@ struct hand_over {
 template <unsigned Waiters>
 struct ended_after_notify {
     static constexpr unsigned threads = Waiters + 1;
-    holdfast::ticket_lock<platform> lock;
+    plain lock;
     platform::var<unsigned> waiting{0};
     platform::var<bool> over{false};
     platform::atomic<unsigned> all_here{0};
@@ -125,7 +129,7 @@ struct ended_after_notify {
 // Two conditions, passed back and forth.
 struct ping_pong {
     static constexpr unsigned threads = 2;
-    basic_mutex<platform> lock;
+    sleeping lock;
     condition turned;
     platform::var<unsigned> turn{0};
 
@@ -141,27 +145,34 @@ struct ping_pong {
     void end() { check(turn.get() == 4, "a turn was lost"); }
 };
 
+template <unsigned Threads>
+using wide = gate<plain, Threads - 1, 1, false, false>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite condition_variable_suite() {
     using namespace holdfast::model;
-    suite test("condition_variable.hpp");
+    suite test("holdfast::condition_variable", "holdfast/condition_variable.hpp");
     constexpr chances timed{.time_out = 1, .spurious_wake = 1};
-    using plain = holdfast::ticket_lock<platform>;
-    test.scenario<gate<plain, 1, 0, true, false>>("gate");
-    test.scenario<gate<plain, 1, 0, false, true>>("gate, notified with the lock");
-    test.scenario<gate<plain, 1, 1, true, false>>("gate, for a time", {.allowed = timed});
-    test.scenario<gate<holdfast::basic_mutex<platform>, 1, 0, true, true>>(
-        "gate, with a mutex", {.allowed = {.off_cpu = chances::always}});
-    test.scenario<ping_pong>("ping-pong",
-                             {.preemptions = 2, .old_values = 0, .allowed = {.off_cpu = chances::always}});
-    test.scenario<ended_after_notify<1>>("ended after notify", {.allowed = timed});
-    test.scenario<hand_over>("hand-over", {.preemptions = 2, .old_values = 1, .allowed = timed});
-    test.scenario<gate<plain, 2, 0, true, false>>("gate");
-    test.scenario<gate<plain, 2, 1, false, false>>("gate, one by one",
-                                                   {.preemptions = 2, .old_values = 0, .allowed = timed});
-    test.scenario<ended_after_notify<2>>("ended after notify",
-                                         {.preemptions = 2, .old_values = 0, .allowed = {.time_out = 2}});
-    return test.run(argc, argv);
+    test.add<gate<plain, 1, 0, true, false>>("gate");
+    test.add<gate<plain, 1, 0, false, true>>("gate, notified with the lock");
+    test.add<gate<plain, 1, 1, true, false>>("gate, for a time", {.allowed = timed});
+    test.add<gate<sleeping, 1, 0, true, true>>("gate, with a mutex",
+                                               {.allowed = {.off_cpu = chances::always}});
+    test.add<ping_pong>("ping-pong",
+                        {.preemptions = 2, .old_values = 0, .allowed = {.off_cpu = chances::always}});
+    test.add<ended_after_notify<1>>("ended after notify", {.allowed = timed});
+    test.add<hand_over>("hand-over", {.preemptions = 2, .old_values = 1, .allowed = timed});
+    test.add<gate<plain, 2, 0, true, false>>("gate");
+    test.add<gate<plain, 2, 1, false, false>>("gate, one by one",
+                                              {.preemptions = 2, .old_values = 0, .allowed = timed});
+    test.add<ended_after_notify<2>>("ended after notify",
+                                    {.preemptions = 2, .old_values = 0, .allowed = {.time_out = 2}});
+    test.widen<wide>("gate, one by one", {.time_out = 1, .spurious_wake = 1});
+    return test;
 }
+
+} // namespace holdfast::check

@@ -1,8 +1,8 @@
 // Scenarios of spinlocks whose waiters queue on the platform's nodes.
 #pragma once
 
-#include "exclusion.hpp"
-#include "traces.hpp"
+#include "check/traces.hpp"
+#include "model/exclusion.hpp"
 
 namespace holdfast::model {
 

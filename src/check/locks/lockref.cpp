@@ -1,8 +1,10 @@
 // lockref, explored: the count with and without its lock, on each lock algorithm that it can carry, and the
 // life of an object that it guards.
+#include "check/locks.hpp"
+
 #include <holdfast/lockref.hpp>
 
-#include "model/suite.hpp"
+#include "model/checking.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -143,29 +145,34 @@ struct get_or_lock {
 
 template <lockref_policy Policy, template <class, class, unsigned> class Algorithm>
 void add(suite& test, const std::string& with) {
-    test.scenario<destruction<Policy, Algorithm>>("destroyed by its last user" + with);
-    test.scenario<counting<Policy, Algorithm, 2>>("count" + with);
-    test.scenario<get_or_lock<Policy, Algorithm>>("get or lock" + with);
-    test.scenario<reaping<Policy, Algorithm>>("reaper and user" + with);
-    test.scenario<life<Policy, Algorithm, 2, visit::none>>("life" + with);
-    test.scenario<life<Policy, Algorithm, 1, visit::unless_zero>>("life, a visitor" + with);
-    test.scenario<life<Policy, Algorithm, 1, visit::unless_dead>>("life, a bold visitor" + with);
+    test.add<destruction<Policy, Algorithm>>("destroyed by its last user" + with);
+    test.add<counting<Policy, Algorithm, 2>>("count" + with);
+    test.add<get_or_lock<Policy, Algorithm>>("get or lock" + with);
+    test.add<reaping<Policy, Algorithm>>("reaper and user" + with);
+    test.add<life<Policy, Algorithm, 2, visit::none>>("life" + with);
+    test.add<life<Policy, Algorithm, 1, visit::unless_zero>>("life, a visitor" + with);
+    test.add<life<Policy, Algorithm, 1, visit::unless_dead>>("life, a bold visitor" + with);
 }
 
 // The same with three threads.
 template <lockref_policy Policy, template <class, class, unsigned> class Algorithm>
 void add_large(suite& test, const std::string& with, const limits& bounds) {
-    test.scenario<counting<Policy, Algorithm, 3>>("count" + with, bounds);
-    test.scenario<life<Policy, Algorithm, 2, visit::unless_zero>>("life, a visitor" + with, bounds);
+    test.add<counting<Policy, Algorithm, 3>>("count" + with, bounds);
+    test.add<life<Policy, Algorithm, 2, visit::unless_zero>>("life, a visitor" + with, bounds);
 }
+
+template <unsigned Threads>
+using wide = counting<lockref_policy{}, qspin_word, Threads>;
 
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite lockref_suite() {
     using namespace holdfast;
     using namespace holdfast::model;
-    suite test("lockref.hpp");
+    suite test("holdfast::lockref", "holdfast/lockref.hpp");
     const limits large{.preemptions = 2, .old_values = 1, .allowed = {.weak_failure = 1}};
     add<lockref_policy{}, tas_word>(test, ", tas");
     add<lockref_policy{}, ticket_word>(test, ", ticket");
@@ -176,5 +183,8 @@ int main(int argc, char** argv) {
     add<always_locks, qspin_word>(test, ", always locks");
     add_large<one_try, ticket_word>(test, ", ticket, one try", large);
     add_large<one_try, qspin_word>(test, ", one try", large);
-    return test.run(argc, argv);
+    test.widen<wide>("count");
+    return test;
 }
+
+} // namespace holdfast::check

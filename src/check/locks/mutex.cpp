@@ -1,9 +1,11 @@
 // The mutex, explored: exclusion by the fast path, by spinning and from the line; the hand-off; waiters that give up; the
 // mutex's end right after its last unlock.
+#include "check/locks.hpp"
+
 #include <holdfast/mutex.hpp>
 #include <holdfast/recursive_mutex.hpp>
 
-#include "exclusion.hpp"
+#include "model/exclusion.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -84,40 +86,47 @@ struct twice_over {
     }
 };
 
+template <unsigned Threads>
+using wide = exclusion<lock, Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite mutex_suite() {
     using namespace holdfast::model;
-    suite test("mutex.hpp");
+    suite test("holdfast::mutex", "holdfast/mutex.hpp");
     constexpr chances sleepy{.off_cpu = chances::always};
     constexpr chances patient{.off_cpu = chances::always, .time_out = 2};
     constexpr chances fickle{.off_cpu = 1, .time_out = 1, .spurious_wake = 1, .weak_failure = 1};
-    test.scenario<exclusion<lock, 2>>("sleeping", {.allowed = sleepy});
-    test.scenario<exclusion<lock, 2>>("spinning");
-    test.scenario<exclusion_with_try<lock, 2>>("one tries", {.allowed = sleepy});
-    test.scenario<destruction<lock>>("destroyed by its last user", {.allowed = sleepy});
-    test.scenario<twice_over>("recursive", {.allowed = sleepy});
-    test.scenario<giving_up<lock, 2, 1>>("one gives up", {.allowed = patient});
-    test.scenario<exclusion<lock, 2, 2>>("sleeping, twice", {.preemptions = 3, .allowed = sleepy});
-    test.scenario<exclusion<lock, 2>>("hand-off to a spinner", {.allowed = {.off_cpu = 2, .time_out = 1}});
-    test.scenario<exclusion<lock, 2>>(
+    test.add<exclusion<lock, 2>>("sleeping", {.allowed = sleepy});
+    test.add<exclusion<lock, 2>>("spinning");
+    test.add<exclusion_with_try<lock, 2>>("one tries", {.allowed = sleepy});
+    test.add<destruction<lock>>("destroyed by its last user", {.allowed = sleepy});
+    test.add<twice_over>("recursive", {.allowed = sleepy});
+    test.add<giving_up<lock, 2, 1>>("one gives up", {.allowed = patient});
+    test.add<exclusion<lock, 2, 2>>("sleeping, twice", {.preemptions = 3, .allowed = sleepy});
+    test.add<exclusion<lock, 2>>("hand-off to a spinner", {.allowed = {.off_cpu = 2, .time_out = 1}});
+    test.add<exclusion<lock, 2>>(
         "hand-off, woken for nothing",
         {.preemptions = 4,
          .old_values = 1,
          .allowed = {.off_cpu = chances::always, .time_out = 1, .spurious_wake = 2}});
-    test.scenario<exclusion<lock, 2, 2>>("sleeping, twice, of two turns",
-                                         {.preemptions = 5, .old_values = 0, .allowed = sleepy});
-    test.scenario<exclusion<lock, 2, 2>>("hand-off, twice",
-                                         {.preemptions = 2, .old_values = 1, .allowed = patient});
-    test.scenario<exclusion<lock, 2, 2>>("anything", {.preemptions = 2, .old_values = 0, .allowed = fickle});
-    test.scenario<exclusion<lock, 3>>("sleeping", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
-    test.scenario<exclusion<lock, 3>>("hand-off", {.preemptions = 2, .old_values = 0, .allowed = patient});
-    test.scenario<last_one_destroys<3>>("destroyed by its last user",
-                                        {.preemptions = 2, .old_values = 0, .allowed = sleepy});
-    test.scenario<giving_up<lock, 3, 2>>("two give up",
-                                         {.preemptions = 2, .old_values = 0, .allowed = patient});
+    test.add<exclusion<lock, 2, 2>>("sleeping, twice, of two turns",
+                                    {.preemptions = 5, .old_values = 0, .allowed = sleepy});
+    test.add<exclusion<lock, 2, 2>>("hand-off, twice",
+                                    {.preemptions = 2, .old_values = 1, .allowed = patient});
+    test.add<exclusion<lock, 2, 2>>("anything", {.preemptions = 2, .old_values = 0, .allowed = fickle});
+    test.add<exclusion<lock, 3>>("sleeping", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+    test.add<exclusion<lock, 3>>("hand-off", {.preemptions = 2, .old_values = 0, .allowed = patient});
+    test.add<last_one_destroys<3>>("destroyed by its last user",
+                                   {.preemptions = 2, .old_values = 0, .allowed = sleepy});
+    test.add<giving_up<lock, 3, 2>>("two give up", {.preemptions = 2, .old_values = 0, .allowed = patient});
+    test.widen<wide>("some spinning", {.off_cpu = 2, .time_out = 1, .spurious_wake = 1});
     test.survives("spin compare_exchange_weak(relaxed) #1: write dropped",
                   "advice: unlock then wakes a waiter although somebody spins");
-    return test.run(argc, argv);
+    return test;
 }
+
+} // namespace holdfast::check

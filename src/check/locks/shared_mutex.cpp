@@ -1,10 +1,13 @@
 // The take-home read-write lock, explored: exclusion, sharing, sleep and wake-up, time-outs, the upgradable mode, hand-off,
 // and its end right after the last unlock.
+#include "check/locks.hpp"
+
 #include <holdfast/shared_mutex.hpp>
 
 #include <chrono>
 
-#include "rw_exclusion.hpp"
+#include "model/exclusion.hpp"
+#include "model/rw_exclusion.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -289,13 +292,18 @@ struct ended_by_the_last {
     }
 };
 
+template <unsigned Threads>
+using wide = exclusion<lock, Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite shared_mutex_suite() {
     using namespace holdfast::model;
     using enum use;
-    suite test("shared_mutex.hpp");
+    suite test("holdfast::shared_mutex", "holdfast/shared_mutex.hpp");
     // Nobody spins; some do; and time passes when it likes.
     constexpr chances sleeping{.off_cpu = chances::always};
     constexpr chances timed{.resched = chances::always, .time_out = 1};
@@ -307,54 +315,52 @@ int main(int argc, char** argv) {
         return limits{.preemptions = preemptions, .old_values = old_values, .allowed = allowed};
     };
 
-    test.scenario<sections<write, read>>("one writes, one reads", {.allowed = parking});
-    test.scenario<sections<write, write>>("two write", {.allowed = parking});
-    test.scenario<sections<write, promote>>("one writes, one upgrades", {.allowed = parking});
-    test.scenario<sections<promote, read>>("one upgrades, one reads", {.allowed = parking});
-    test.scenario<sections<promote, upgrade>>("one upgrades, one might", {.allowed = parking});
-    test.scenario<sections<read_at_last, upgrade>>("one might upgrade, and one as well",
-                                                   {.allowed = parking});
-    test.scenario<sections<downgrade, read>>("one downgrades, one reads", {.allowed = parking});
-    test.scenario<sections<write_less, read>>("one writes less, one reads", bound(parking, 3));
-    test.scenario<sections<read_at_last, try_promote>>("one gives up its upgrade", {.allowed = parking});
-    test.scenario<sections<write, write>>("two write, spinning or not", {.allowed = mixed});
-    test.scenario<sections<write, read>>("one writes, one reads, spinning or not", {.allowed = mixed});
-    test.scenario<sections<promote, read>>("one upgrades, one reads, spinning or not", {.allowed = mixed});
-    test.scenario<sections<write, timed_write>>("one writes, one for a time", {.allowed = timed});
-    test.scenario<sections<write, timed_read>>("one writes, one reads for a time", {.allowed = timed});
-    test.scenario<sections<promote, timed_upgrade>>("one upgrades, one might for a time", bound(timed, 3));
-    test.scenario<sections<write, write>>("two write, woken for nothing", {.allowed = woken});
-    test.scenario<sharing<lock, 2>>("readers share", {.allowed = parking});
-    test.scenario<sharing_after_downgrade>("readers share after a downgrade", {.allowed = parking});
-    test.scenario<second_upgrader>("upgradable after another", {.allowed = parking});
-    test.scenario<sharing_after_writer<lock, 2>>("readers share after a writer", bound(parking, 2));
-    test.scenario<sharing_with_an_upgrader<2>>("readers share beside an upgrader", bound(parking, 2));
-    test.scenario<sharing_after_a_time_out>("readers share after a writer gave up", bound(timed, 2));
-    test.scenario<writer_after_readers<lock>>("readers after a writer, then a writer", bound(parking, 2, 2));
-    test.scenario<sections<write, write, read>>("two write, one reads", bound(parking, 2));
-    test.scenario<sections<write, read, read>>("one writes, two read", bound(parking, 2));
-    test.scenario<sections<write, write, write>>("three write", bound(parking, 2));
-    test.scenario<sections<promote, read, write>>("one upgrades among others", bound(parking, 2));
-    test.scenario<sections<write, write, timed_write>>("two write, one for a time", bound(timed, 2));
-    test.scenario<sections<write, read, timed_write>>("one writes, one reads, one for a time",
-                                                      bound(timed, 2));
-    test.scenario<sections<write, write, read>>("two write, one reads, hand-off", bound(impatient, 2));
-    test.scenario<sections<write, write, write>>("three write, hand-off", bound(impatient, 2));
-    test.scenario<sections<promote, write, read>>("one upgrades among others, hand-off", bound(impatient, 2));
-    test.scenario<sections<write, write, read>>("two write, one reads, spinning or not", bound(mixed, 2, 0));
-    test.scenario<sections<write, read, read>>("one writes, two read, nobody spins", bound(sleeping, 2, 0));
-    test.scenario<sections<write, read, read, write>>("two write, two read", bound(parking, 1, 0));
-    test.scenario<sections<write, read, read, promote>>("one upgrades past others", bound(parking, 1, 0));
+    test.add<sections<write, read>>("one writes, one reads", {.allowed = parking});
+    test.add<sections<write, write>>("two write", {.allowed = parking});
+    test.add<sections<write, promote>>("one writes, one upgrades", {.allowed = parking});
+    test.add<sections<promote, read>>("one upgrades, one reads", {.allowed = parking});
+    test.add<sections<promote, upgrade>>("one upgrades, one might", {.allowed = parking});
+    test.add<sections<read_at_last, upgrade>>("one might upgrade, and one as well", {.allowed = parking});
+    test.add<sections<downgrade, read>>("one downgrades, one reads", {.allowed = parking});
+    test.add<sections<write_less, read>>("one writes less, one reads", bound(parking, 3));
+    test.add<sections<read_at_last, try_promote>>("one gives up its upgrade", {.allowed = parking});
+    test.add<sections<write, write>>("two write, spinning or not", {.allowed = mixed});
+    test.add<sections<write, read>>("one writes, one reads, spinning or not", {.allowed = mixed});
+    test.add<sections<promote, read>>("one upgrades, one reads, spinning or not", {.allowed = mixed});
+    test.add<sections<write, timed_write>>("one writes, one for a time", {.allowed = timed});
+    test.add<sections<write, timed_read>>("one writes, one reads for a time", {.allowed = timed});
+    test.add<sections<promote, timed_upgrade>>("one upgrades, one might for a time", bound(timed, 3));
+    test.add<sections<write, write>>("two write, woken for nothing", {.allowed = woken});
+    test.add<sharing<lock, 2>>("readers share", {.allowed = parking});
+    test.add<sharing_after_downgrade>("readers share after a downgrade", {.allowed = parking});
+    test.add<second_upgrader>("upgradable after another", {.allowed = parking});
+    test.add<sharing_after_writer<lock, 2>>("readers share after a writer", bound(parking, 2));
+    test.add<sharing_with_an_upgrader<2>>("readers share beside an upgrader", bound(parking, 2));
+    test.add<sharing_after_a_time_out>("readers share after a writer gave up", bound(timed, 2));
+    test.add<writer_after_readers<lock>>("readers after a writer, then a writer", bound(parking, 2, 2));
+    test.add<sections<write, write, read>>("two write, one reads", bound(parking, 2));
+    test.add<sections<write, read, read>>("one writes, two read", bound(parking, 2));
+    test.add<sections<write, write, write>>("three write", bound(parking, 2));
+    test.add<sections<promote, read, write>>("one upgrades among others", bound(parking, 2));
+    test.add<sections<write, write, timed_write>>("two write, one for a time", bound(timed, 2));
+    test.add<sections<write, read, timed_write>>("one writes, one reads, one for a time", bound(timed, 2));
+    test.add<sections<write, write, read>>("two write, one reads, hand-off", bound(impatient, 2));
+    test.add<sections<write, write, write>>("three write, hand-off", bound(impatient, 2));
+    test.add<sections<promote, write, read>>("one upgrades among others, hand-off", bound(impatient, 2));
+    test.add<sections<write, write, read>>("two write, one reads, spinning or not", bound(mixed, 2, 0));
+    test.add<sections<write, read, read>>("one writes, two read, nobody spins", bound(sleeping, 2, 0));
+    test.add<sections<write, read, read, write>>("two write, two read", bound(parking, 1, 0));
+    test.add<sections<write, read, read, promote>>("one upgrades past others", bound(parking, 1, 0));
 
-    test.scenario<ended_by_the_last<write, write>>("ended after two writers", {.allowed = parking});
-    test.scenario<ended_by_the_last<write, read>>("ended after a reader", {.allowed = parking});
-    test.scenario<ended_by_the_last<promote, read>>("ended after an upgrade", {.allowed = parking});
-    test.scenario<ended_by_the_last<write, write>>("ended after two writers, spinning or not",
-                                                   {.allowed = mixed});
-    test.scenario<ended_by_the_last<write, timed_write>>("ended after a time-out", {.allowed = timed});
-    test.scenario<ended_by_the_last<write, write, read>>("ended after three", bound(parking, 2));
-    test.scenario<ended_by_the_last<write, timed_write, read>>("ended after three and a time-out",
-                                                               bound(timed, 2));
+    test.add<ended_by_the_last<write, write>>("ended after two writers", {.allowed = parking});
+    test.add<ended_by_the_last<write, read>>("ended after a reader", {.allowed = parking});
+    test.add<ended_by_the_last<promote, read>>("ended after an upgrade", {.allowed = parking});
+    test.add<ended_by_the_last<write, write>>("ended after two writers, spinning or not", {.allowed = mixed});
+    test.add<ended_by_the_last<write, timed_write>>("ended after a time-out", {.allowed = timed});
+    test.add<ended_by_the_last<write, write, read>>("ended after three", bound(parking, 2));
+    test.add<ended_by_the_last<write, timed_write, read>>("ended after three and a time-out",
+                                                          bound(timed, 2));
+    test.widen<wide>("all write, some spinning", {.resched = 2, .off_cpu = 1, .time_out = 1});
 
     const std::string hint = "a hint: it decides who spins, and for how long";
     test.survives("set_owner store(relaxed): write dropped", hint);
@@ -367,5 +373,7 @@ int main(int argc, char** argv) {
     test.survives("leave unpark(release) #2: dropped", place);
     test.survives("join unpark(release): dropped", place);
     test.survives("mark fetch_or(relaxed): write dropped", place);
-    return test.run(argc, argv);
+    return test;
 }
+
+} // namespace holdfast::check

@@ -1,8 +1,10 @@
 // The counting semaphore, explored: so many at once and no more, a grant against a deadline and against a cancel, and waiters
 // that leave from anywhere in the list. The wait list (wait_list.hpp) is judged here, too.
+#include "check/locks.hpp"
+
 #include <holdfast/semaphore.hpp>
 
-#include "model/suite.hpp"
+#include "model/checking.hpp"
 
 namespace holdfast::model {
 namespace {
@@ -160,33 +162,43 @@ struct cancelled_only {
     }
 };
 
+template <unsigned Threads>
+using wide = one_at_a_time<Threads>;
+
 } // namespace
 } // namespace holdfast::model
 
-int main(int argc, char** argv) {
+namespace holdfast::check {
+
+model::suite wait_list_suite() {
+    using namespace holdfast::model;
+    suite test("holdfast::wait_list", "holdfast/wait_list.hpp");
+    test.add<producer<2, false>>("producer and consumer", {.allowed = {.spurious_wake = 1}});
+    test.widen<wide>("one at a time", {.spurious_wake = 1});
+    return test;
+}
+
+model::suite semaphore_suite() {
     using namespace holdfast::model;
     using enum patience;
     constexpr chances time_out{.time_out = 1};
-
-    suite list("wait_list.hpp");
-    list.scenario<producer<2, false>>("producer and consumer", {.allowed = {.spurious_wake = 1}});
-
-    suite test("semaphore.hpp");
-    test.scenario<producer<2, false>>("producer and consumer", {.allowed = {.spurious_wake = 1}});
-    test.scenario<one_at_a_time<2>>("one at a time");
-    test.scenario<producer<2, true>>("producer and taster");
-    test.scenario<cancelled_only>("cancelled");
-    test.scenario<grant_or_not<timed>>("time-out against grant", {.allowed = time_out});
-    test.scenario<grant_or_not<cancelled>>("grant, then cancel");
-    test.scenario<grant_or_not<cancelled, true>>("cancel, then grant");
-    test.scenario<one_at_a_time<2, 2>>("one at a time, twice");
-    test.scenario<producer<3, false>>("producer and two consumers");
-    test.scenario<one_at_a_time<3>>("one at a time");
-    test.scenario<two_at_a_time>("two at a time", {.preemptions = 2, .old_values = 1});
-    test.scenario<impatient<timed, endless, 2>>("the first may time out", {.allowed = time_out});
-    test.scenario<impatient<timed, timed, 2>>(
-        "both may time out", {.preemptions = 2, .old_values = 1, .allowed = {.time_out = 2}});
-    test.scenario<impatient<cancelled, endless, 2>>("one is cancelled");
-    const int bad = list.run(argc, argv);
-    return test.run(argc, argv) | bad;
+    suite test("holdfast::semaphore", "holdfast/semaphore.hpp");
+    test.add<producer<2, false>>("producer and consumer", {.allowed = {.spurious_wake = 1}});
+    test.add<one_at_a_time<2>>("one at a time");
+    test.add<producer<2, true>>("producer and taster");
+    test.add<cancelled_only>("cancelled");
+    test.add<grant_or_not<timed>>("time-out against grant", {.allowed = time_out});
+    test.add<grant_or_not<cancelled>>("grant, then cancel");
+    test.add<grant_or_not<cancelled, true>>("cancel, then grant");
+    test.add<one_at_a_time<2, 2>>("one at a time, twice");
+    test.add<producer<3, false>>("producer and two consumers");
+    test.add<one_at_a_time<3>>("one at a time");
+    test.add<two_at_a_time>("two at a time", {.preemptions = 2, .old_values = 1});
+    test.add<impatient<timed, endless, 2>>("the first may time out", {.allowed = time_out});
+    test.add<impatient<timed, timed, 2>>("both may time out",
+                                         {.preemptions = 2, .old_values = 1, .allowed = {.time_out = 2}});
+    test.add<impatient<cancelled, endless, 2>>("one is cancelled");
+    return test;
 }
+
+} // namespace holdfast::check
