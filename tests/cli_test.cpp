@@ -89,7 +89,7 @@ TEST_F(cli, a_mistake_is_one_line_on_stderr_and_status_2) {
 
 TEST_F(cli, help_has_an_example_for_each_verb) {
     for (const char* verb : {"", "replay", "machines", "bench", "bench grid", "record", "report", "run",
-                             "compare", "history", "torture"}) {
+                             "compare", "history", "torture", "check"}) {
         const outcome o = run(fmt::format("{} --help", verb));
         EXPECT_EQ(o.status, 0);
         EXPECT_NE(o.out.find("Example: holdfast"), std::string::npos) << verb;

@@ -356,7 +356,10 @@ std::string as_markdown(const std::vector<judgement>& judged) {
                                   f.executions, f.as);
         }
     }
-    return totals + fmt::format("| all | {} | {} | {} |\n", total.all, total.caught, total.argued) + tables;
+    return "# Mutants: what the scenarios catch\n\n"
+           "Written by `holdfast check --mutants --markdown`. Each operation of a lock is changed in every way that "
+           "should break it, and its scenarios are explored until one fails: [how](check.md#mutants).\n\n" +
+           totals + fmt::format("| all | {} | {} | {} |\n", total.all, total.caught, total.argued) + tables;
 }
 
 ordered_json as_json(const std::vector<judgement>& judged) {
@@ -394,11 +397,14 @@ std::string list_as_text(std::span<const suite* const> suites, const look& how) 
 }
 
 std::string list_as_markdown(std::span<const suite* const> suites) {
-    std::string text;
+    std::string text =
+        "# What `holdfast check` explores\n\n"
+        "Written by `holdfast check --list --markdown`. A bound is on preemptions and on old values; complete is "
+        "without. What may happen besides the threads' own steps happens at most so often in an execution: "
+        "[the model](model.md).\n";
     for (const suite* s : suites) {
-        text +=
-            fmt::format("{}## {}\n\n| scenario | threads | bound | what may happen |\n|---|---:|---|---|\n",
-                        text.empty() ? "" : "\n", s->lock());
+        text += fmt::format("\n## {}\n\n| scenario | threads | bound | what may happen |\n|---|---:|---|---|\n",
+                            s->lock());
         for (const scenario& one : s->scenarios()) {
             text += fmt::format("| {} | {} | {} | {} |\n", one.name, one.threads, bound_of(one.bounds),
                                 chances_of(one.bounds.allowed));

@@ -118,7 +118,8 @@ int list(const options& o, const std::vector<const suite*>& suites) {
 // The only mutant of that name.
 model::mutant mutant_of(const suite& s, const options& o, const model::job_settings& settings) {
     const suite* const suites[] = {&s};
-    for (const model::mutant& m : model::mutants_of(suites, settings)[0].mutants) {
+    const std::vector<model::mutant_list> lists = model::mutants_of(suites, settings);
+    for (const model::mutant& m : lists[0].mutants) {
         if (m.name == o.mutant)
             return m;
     }

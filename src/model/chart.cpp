@@ -25,7 +25,9 @@ std::vector<row> rows_of(const std::vector<step>& trace) {
     std::vector<row> rows;
     auto from = trace.begin();
     if (first != trace.end() && first != from) {
-        rows.push_back({0, "(before: " + std::to_string(first - from) + " operations alone)", ""});
+        const auto n = first - from;
+        rows.push_back(
+            {0, "(before: " + std::to_string(n) + " operation" + (n == 1 ? "" : "s") + " alone)", ""});
         from = first;
     }
     for (; from != trace.end(); ++from) {
