@@ -5,9 +5,8 @@
 
 #include "../tests/relacy/lock_scenarios.hpp"
 
+namespace holdfast::model {
 namespace {
-
-using namespace holdfast::model;
 
 template <class Scenario>
 void explore_all(benchmark::State& state) {
@@ -29,3 +28,4 @@ BENCHMARK(explore_all<writers<qspinlock<platform>, 2>>)->Name("qspinlock 2x2");
 BENCHMARK(explore_all<writer_and_reader<rwsem<platform>, 1>>)->Name("rwsem, one reads");
 
 } // namespace
+} // namespace holdfast::model

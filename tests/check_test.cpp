@@ -123,22 +123,26 @@ TEST(checking, an_argument_for_what_is_caught_or_is_not_there_is_wrong) {
 TEST(chart, has_a_column_for_each_thread_and_fits) {
     std::vector<step> trace{{step::alone, "store(relaxed): 1", {"f", "a/b.hpp", 1}}};
     for (unsigned t = 0; t < 8; ++t)
-        trace.push_back({t, "compare_exchange_strong(acq_rel): 0x7f21c6f86f40 -> 0x7f21c6f45f40", {"lock_slow<T>", "a/rwsem.hpp", 123}});
+        trace.push_back({t,
+                         "compare_exchange_strong(acq_rel): 0x7f21c6f86f40 -> 0x7f21c6f45f40",
+                         {"lock_slow<T>", "a/rwsem.hpp", 123}});
     trace.push_back({step::alone, "fails: left locked", {}});
     for (const std::size_t width : {80u, 100u, 160u}) {
         const std::string text = chart(trace, width);
         std::size_t longest = 0, begin = 0;
-        for (std::size_t end = text.find('\n'); end != text.npos; begin = end + 1, end = text.find('\n', begin))
+        for (std::size_t end = text.find('\n'); end != text.npos;
+             begin = end + 1, end = text.find('\n', begin))
             longest = std::max(longest, end - begin);
         EXPECT_LE(longest, width) << text;
         EXPECT_NE(text.find("rwsem.hpp:123 lock_slow\n"), std::string::npos) << text;
         EXPECT_NE(text.find("(before: 1 operation alone)"), std::string::npos) << text;
         EXPECT_NE(text.find("(alone) fails: left locked"), std::string::npos) << text;
     }
-    EXPECT_EQ(chart({{0, "store(relaxed): 1", {"f", "a.cpp", 7}}, {1, "load(relaxed): 1", {"g", "a.cpp", 8}}}, 80),
-              "thread 0                      thread 1\n"
-              "store(relaxed): 1             |                                        a.cpp:7 f\n"
-              "|                             load(relaxed): 1                         a.cpp:8 g\n");
+    EXPECT_EQ(
+        chart({{0, "store(relaxed): 1", {"f", "a.cpp", 7}}, {1, "load(relaxed): 1", {"g", "a.cpp", 8}}}, 80),
+        "thread 0                      thread 1\n"
+        "store(relaxed): 1             |                                        a.cpp:7 f\n"
+        "|                             load(relaxed): 1                         a.cpp:8 g\n");
 }
 
 class check_verb : public test::in_a_folder {};
@@ -161,12 +165,14 @@ TEST_F(check_verb, goes_beyond_the_scenarios_that_are_listed) {
     ASSERT_EQ(rows.size(), 1u);
     EXPECT_EQ(rows[0]["threads"], 6);
     EXPECT_EQ(rows[0]["bound"], "random");
-    const json bounded = json::parse(holdfast_run("check tas_lock --threads 3 --bound 1 --json -").out)["locks"];
+    const json bounded =
+        json::parse(holdfast_run("check tas_lock --threads 3 --bound 1 --json -").out)["locks"];
     EXPECT_EQ(bounded[0]["bound"], "1 preemption");
 }
 
 TEST_F(check_verb, shows_the_execution_of_a_mutant_and_shows_it_again) {
-    const test::outcome o = holdfast_run("check ticket_lock --mutant 'unlock fetch_add(release)' --json m.json");
+    const test::outcome o =
+        holdfast_run("check ticket_lock --mutant 'unlock fetch_add(release)' --json m.json");
     EXPECT_EQ(o.status, 0) << o.error;
     EXPECT_NE(o.out.find("thread 0  "), std::string::npos) << o.out;
     EXPECT_NE(o.out.find("ticket_lock.hpp:"), std::string::npos) << o.out;

@@ -50,7 +50,7 @@ std::string bound_of(const limits& bounds) {
 
 // How far it came: "complete", "2 preemptions", "incomplete, of 2 preemptions".
 std::string reach_of(const exploration& e) {
-    const std::string bound = bound_of(e.of.bounds);
+    std::string bound = bound_of(e.of.bounds);
     switch (e.reached()) {
     case extent::failed:
         return "FAILED";
@@ -114,7 +114,7 @@ std::vector<std::tuple<const suite*, unsigned, group>> groups_of(const std::vect
         group& g = std::get<2>(*at);
         ++g.scenarios;
         g.executions += e.result.executions;
-        g.seconds += e.seconds;
+        g.seconds += e.result.seconds;
     }
     std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
         return std::get<0>(a) == std::get<0>(b) && std::get<1>(a) < std::get<1>(b);
@@ -135,7 +135,7 @@ std::string totals_of(const std::vector<exploration>& done) {
         if (std::find(locks.begin(), locks.end(), e.of.of) == locks.end())
             locks.push_back(e.of.of);
         executions += e.result.executions;
-        seconds += e.seconds;
+        seconds += e.result.seconds;
     }
     std::string text =
         fmt::format("{}, {}: {} complete, {} within bounds, {} random", counted(locks.size(), "lock"),
@@ -239,7 +239,7 @@ std::string as_text(const std::vector<exploration>& done, const look& how) {
                        e.of.what->name,
                        "",
                        shown_count(e.result.executions),
-                       fmt::format("{:.2f}", e.seconds)});
+                       fmt::format("{:.2f}", e.result.seconds)});
         }
     } else {
         for (const auto& [s, threads, g] : groups_of(done)) {
@@ -277,14 +277,10 @@ std::string as_markdown(const std::vector<exploration>& done) {
 ordered_json as_json(const std::vector<exploration>& done) {
     ordered_json locks = ordered_json::array();
     for (const exploration& e : done) {
-        ordered_json row{{"lock", e.of.of->lock()},
-                         {"test", e.of.what->name},
-                         {"threads", e.of.what->threads},
-                         {"bound", bound_of(e.of.bounds)},
-                         {"executions", e.result.executions},
-                         {"complete", e.reached() == extent::complete},
-                         {"seconds", e.seconds},
-                         {"result", extent_name(e.reached())}};
+        ordered_json row{{"lock", e.of.of->lock()},           {"test", e.of.what->name},
+                         {"threads", e.of.what->threads},     {"bound", bound_of(e.of.bounds)},
+                         {"executions", e.result.executions}, {"complete", e.reached() == extent::complete},
+                         {"seconds", e.result.seconds},       {"result", extent_name(e.reached())}};
         if (e.reached() == extent::failed) {
             row["failure"] = failure_of(e.result);
             row["replay"] = e.result.choices;
@@ -357,7 +353,8 @@ std::string as_markdown(const std::vector<judgement>& judged) {
         }
     }
     return "# Mutants: what the scenarios catch\n\n"
-           "Written by `holdfast check --mutants --markdown`. Each operation of a lock is changed in every way that "
+           "Written by `holdfast check --mutants --markdown`. Each operation of a lock is changed in every "
+           "way that "
            "should break it, and its scenarios are explored until one fails: [how](check.md#mutants).\n\n" +
            totals + fmt::format("| all | {} | {} | {} |\n", total.all, total.caught, total.argued) + tables;
 }
@@ -399,12 +396,13 @@ std::string list_as_text(std::span<const suite* const> suites, const look& how) 
 std::string list_as_markdown(std::span<const suite* const> suites) {
     std::string text =
         "# What `holdfast check` explores\n\n"
-        "Written by `holdfast check --list --markdown`. A bound is on preemptions and on old values; complete is "
+        "Written by `holdfast check --list --markdown`. A bound is on preemptions and on old values; "
+        "complete is "
         "without. What may happen besides the threads' own steps happens at most so often in an execution: "
         "[the model](model.md).\n";
     for (const suite* s : suites) {
-        text += fmt::format("\n## {}\n\n| scenario | threads | bound | what may happen |\n|---|---:|---|---|\n",
-                            s->lock());
+        text += fmt::format(
+            "\n## {}\n\n| scenario | threads | bound | what may happen |\n|---|---:|---|---|\n", s->lock());
         for (const scenario& one : s->scenarios()) {
             text += fmt::format("| {} | {} | {} | {} |\n", one.name, one.threads, bound_of(one.bounds),
                                 chances_of(one.bounds.allowed));

@@ -342,7 +342,7 @@ void catch_crashes() {
 outcome machine::run() {
     catch_crashes();
     machine* const outer = std::exchange(current, this);
-    const double deadline = processor_seconds() + limits_.seconds;
+    const double begun = processor_seconds();
     for (unsigned runs = 0;; ++runs) {
         search_.begin();
         const bool whole = run_once();
@@ -353,10 +353,12 @@ outcome machine::run() {
             result_.complete = limits_.random == 0;
             break;
         }
-        if (result_.executions >= limits_.executions || (runs % 64 == 63 && processor_seconds() >= deadline))
+        if (result_.executions >= limits_.executions ||
+            (runs % 64 == 63 && processor_seconds() - begun >= limits_.seconds))
             break;
     }
     current = outer;
+    result_.seconds = processor_seconds() - begun;
     result_.choices = choices_.text();
     result_.sites = sites_.take();
     return std::move(result_);

@@ -149,6 +149,7 @@ struct step {
 
 struct outcome {
     std::uint64_t executions = 0;
+    double seconds = 0;      // of the processor's
     bool complete = false;   // all executions within the bound were run, and none failed
     std::string failure;     // empty: none failed
     place failed_at = {};    // line 0: nowhere, as of a deadlock

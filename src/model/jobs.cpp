@@ -1,7 +1,5 @@
 #include "model/jobs.hpp"
 
-#include <ctime>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -22,12 +20,6 @@ constexpr std::uint64_t enough_to_meet_all = 6'000;
 constexpr double most_shares = 6;
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
-
-double processor_seconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Does work(0) to work(count - 1), each by whichever thread is free first. The first exception is thrown on, once all have stopped.
 void in_parallel(std::size_t count, const job_settings& settings,
@@ -104,9 +96,7 @@ std::vector<exploration> explore_all(const std::vector<task>& tasks, const job_s
             bounds.seconds =
                 std::min(bounds.seconds, std::max(0.0, settings.seconds - used) * settings.threads /
                                              std::max<double>(settings.threads, shares));
-            const double before = processor_seconds();
             e.result = explore(*e.of.what->make(), bounds);
-            e.seconds = processor_seconds() - before;
         });
     return results;
 }

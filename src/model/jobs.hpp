@@ -39,8 +39,6 @@ enum class extent {
 struct exploration {
     task of;
     outcome result;
-    double seconds; // of the processor's
-
     extent reached() const;
 };
 

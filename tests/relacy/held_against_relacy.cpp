@@ -2,14 +2,9 @@
 //
 // - Whatever relacy shows ours must show, too, and where relacy finds a failure ours must. Not the other way round: relacy takes the
 //   order in which stores are executed for their modification order (so no S, no 2+2W), and remembers three values.
+// - But for the litmus tests by which relacy is known to show what ours must not: C++20 forbids it, or a wait is one operation.
+//   Drawn programs are drawn without the like.
 // - On each scenario of a lock ours must be through with fewer executions.
-//
-// Left out of the drawn programs is where relacy shows what C++20 forbids (vocabulary::mixed_seq_cst):
-// - Sequentially consistent loads of a word with weaker stores. relacy knows of a store whether it is sequentially
-//   consistent, but not of a load: so after one has read a weaker store another may read what is older.
-// - Sequentially consistent fences beside such operations. relacy orders the fences among themselves only: of two
-//   threads that store and then load, one by such operations and one with such a fence between, both may miss the other's store.
-// - Such waits for two words, which read both at one point of the order of all of them; relacy's read them one after the other.
 //
 // usage: relacy_shows [DRAWN_PROGRAMS [FIRST_SEED]] | held_against_relacy [DRAWN_PROGRAMS [FIRST_SEED]]
 #include <algorithm>
@@ -51,19 +46,20 @@ explored read_shown(const std::string& name) {
     return e;
 }
 
-// Whether ours shows what relacy shows; prints what it does not.
-bool shows_as_much(const std::string& name, const explored& ours, const explored& relacy,
-                   const small_program& p) {
-    if (relacy.fails || ours.fails) {
-        if (!ours.fails)
-            std::printf("%s: relacy finds a failure, ours none\n%s", name.c_str(), p.text().c_str());
-        return ours.fails;
-    }
+// Whether ours shows what relacy shows, and no more than that where it must not; prints it if not.
+bool shows_as_it_should(const std::string& name, const explored& ours, const explored& relacy,
+                        const small_program& p, bool beyond) {
+    if (ours.fails) // at the first failure both stop
+        return true;
     std::vector<small_program::result> missing;
     std::ranges::set_difference(relacy.results, ours.results, std::back_inserter(missing));
-    if (missing.empty())
+    if (beyond ? !missing.empty() : !relacy.fails && missing.empty())
         return true;
     std::printf("%s\n%s", name.c_str(), p.text().c_str());
+    if (beyond)
+        std::printf("    relacy shows nothing that ours does not\n");
+    if (relacy.fails)
+        std::printf("    only with relacy: a failure\n");
     for (const small_program::result& r : missing)
         std::printf("    only with relacy: %s\n", p.text(r).c_str());
     return false;
@@ -72,19 +68,20 @@ bool shows_as_much(const std::string& name, const explored& ours, const explored
 } // namespace
 
 int main(int argc, char** argv) {
-    const unsigned long long drawn = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000;
+    const unsigned long long drawn = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 2000;
     const unsigned long long first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
     unsigned long long programs = 0, failing = 0, more = 0, bad = 0;
     explored our_total{}, relacy_total{};
     std::printf("%-24s %12s %12s\n", "executions of", "ours", "relacy");
     for_each_program(
-        drawn, first, [&](const std::string& name, const explored& ours, const small_program* p) {
+        drawn, first,
+        [&](const std::string& name, const explored& ours, const small_program* p, bool beyond) {
             const explored relacy = read_shown(name);
             bool good = ours.complete || ours.fails;
             if (p != nullptr) {
                 ++programs;
                 failing += ours.fails ? 1 : 0;
-                good = shows_as_much(name, ours, relacy, *p) && good;
+                good = shows_as_it_should(name, ours, relacy, *p, beyond) && good;
                 more += !ours.fails && relacy.complete && ours.results.size() > relacy.results.size() ? 1 : 0;
                 our_total.executions += ours.executions;
                 relacy_total.executions += relacy.executions;

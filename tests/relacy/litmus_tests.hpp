@@ -12,6 +12,7 @@ namespace holdfast::model {
 struct litmus_test {
     std::string name;
     instructions threads;
+    bool beyond = false; // relacy shows what must not be
 };
 
 inline std::vector<litmus_test> litmus_tests() {
@@ -74,6 +75,22 @@ inline std::vector<litmus_test> litmus_tests() {
             {"2+2W " + name,
              {{store(x, 1, in), fence(o), store(y, 2, in)}, {store(y, 1, in), fence(o), store(x, 2, in)}}});
     }
+
+    // Why drawn programs are drawn without mixed_seq_cst. A load that knows no more than that a weaker store was read by another:
+    all.push_back(
+        {"seq_cst loads of a relaxed store",
+         {{store(x, 1, in)}, {load(x, seq_cst), load(y, seq_cst)}, {store(y, 1, seq_cst), load(x, seq_cst)}},
+         true});
+    // SB, where one thread has a fence and the other has none:
+    all.push_back(
+        {"SB, operations and fence",
+         {{store(x, 1, seq_cst), load(y, seq_cst)}, {store(y, 1, seq_cst), fence(seq_cst), load(x, in)}},
+         true});
+    // A wait is one operation, and relacy's reads one word after the other:
+    all.push_back({"seq_cst wait for two words",
+                   {{store(x, 1, seq_cst), store(y, 1, seq_cst), store(x, 2, seq_cst), store(y, 2, seq_cst)},
+                    {{.what = action::await_both, .word = x, .other = y, .order = seq_cst}}},
+                   true});
     return all;
 }
 

@@ -20,27 +20,27 @@ struct explored {
     std::set<small_program::result> results; // of a small program
 };
 
-// Calls each(name, explored, program) for each; the last is null if it is not a small program.
+// Calls each(name, explored, program, beyond) for each: the program is null if it is not a small one; `beyond` as of a litmus test.
 template <class Each>
 void for_each_program(unsigned long long drawn, unsigned long long first_seed, Each each) {
     constexpr std::uint64_t at_most = 300'000;
-    const auto explore_small = [&each](const std::string& name, small_program& p) {
+    const auto explore_small = [&each](const std::string& name, small_program& p, bool beyond) {
         const outcome o = explore(p, {.allowed = p.allowed(), .executions = at_most});
-        each(name, explored{o.executions, !o.failure.empty(), o.complete, p.results()}, &p);
+        each(name, explored{o.executions, !o.failure.empty(), o.complete, p.results()}, &p, beyond);
     };
     for (const litmus_test& test : litmus_tests()) {
         small_program p(test.threads);
-        explore_small(test.name, p);
+        explore_small(test.name, p, test.beyond);
     }
     for (unsigned long long seed = first_seed; seed != first_seed + drawn; ++seed) {
         const drawn_program d(seed, {.mixed_seq_cst = false}); // see held_against_relacy.cpp
         small_program p(d.threads(), d.allowed());
-        explore_small("seed " + std::to_string(seed), p);
+        explore_small("seed " + std::to_string(seed), p, false);
     }
     for_each_lock_scenario([&each](const std::string& name, program& p) {
         const outcome o = explore(p, {.executions = at_most});
         each(name, explored{o.executions, !o.failure.empty(), o.complete, {}},
-             static_cast<const small_program*>(nullptr));
+             static_cast<const small_program*>(nullptr), false);
     });
 }
 

@@ -71,7 +71,6 @@ constexpr std::size_t history = rl::atomic_history_size;
 class machine {
 public:
     virtual ~machine() = default;
-    virtual outcome run(program&) = 0;
     virtual void fail(const std::string& why, place) = 0;
 
     virtual word* begin_word(bits) = 0;
@@ -137,7 +136,6 @@ class machine_of final : public machine, private idle_context {
     };
 
     static word_data& of(word* w) { return *reinterpret_cast<word_data*>(w); }
-    static const word_data& of(const word* w) { return *reinterpret_cast<const word_data*>(w); }
     static plain_data& of(plain* p) { return *reinterpret_cast<plain_data*>(p); }
 
 public:
@@ -157,7 +155,7 @@ public:
         }
     }
 
-    outcome run(program& what) override {
+    outcome run(program& what) {
         program_ = &what;
         for (;;) {
             ++result_.executions;

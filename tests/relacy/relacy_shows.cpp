@@ -10,18 +10,19 @@
 
 int main(int argc, char** argv) {
     using namespace holdfast::model;
-    const unsigned long long drawn = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000;
+    const unsigned long long drawn = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 2000;
     const unsigned long long first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-    for_each_program(drawn, first, [](const std::string& name, const explored& e, const small_program*) {
-        std::printf("%s\t%llu\t%s", name.c_str(), static_cast<unsigned long long>(e.executions),
-                    e.fails      ? "fails"
-                    : e.complete ? "complete"
-                                 : "part");
-        for (const small_program::result& r : e.results) {
-            std::putchar('\t');
-            for (const std::uint32_t value : r)
-                std::printf("%u ", value);
-        }
-        std::putchar('\n');
-    });
+    for_each_program(
+        drawn, first, [](const std::string& name, const explored& e, const small_program*, bool) {
+            std::printf("%s\t%llu\t%s", name.c_str(), static_cast<unsigned long long>(e.executions),
+                        e.fails      ? "fails"
+                        : e.complete ? "complete"
+                                     : "part");
+            for (const small_program::result& r : e.results) {
+                std::putchar('\t');
+                for (const std::uint32_t value : r)
+                    std::printf("%u ", value);
+            }
+            std::putchar('\n');
+        });
 }

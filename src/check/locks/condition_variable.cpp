@@ -163,7 +163,7 @@ model::suite condition_variable_suite() {
     test.add<gate<sleeping, 1, 0, true, true>>("gate, with a mutex",
                                                {.allowed = {.off_cpu = chances::always}});
     test.add<ping_pong>("ping-pong",
-                        {.preemptions = 2, .old_values = 0, .allowed = {.off_cpu = chances::always}});
+                        {.preemptions = 3, .old_values = 2, .allowed = {.off_cpu = chances::always}});
     test.add<ended_after_notify<1>>("ended after notify", {.allowed = timed});
     test.add<hand_over>("hand-over", {.preemptions = 2, .old_values = 1, .allowed = timed});
     test.add<gate<plain, 2, 0, true, false>>("gate");

@@ -117,7 +117,7 @@ model::suite mutex_suite() {
                                     {.preemptions = 5, .old_values = 0, .allowed = sleepy});
     test.add<exclusion<lock, 2, 2>>("hand-off, twice",
                                     {.preemptions = 2, .old_values = 1, .allowed = patient});
-    test.add<exclusion<lock, 2, 2>>("anything", {.preemptions = 2, .old_values = 0, .allowed = fickle});
+    test.add<exclusion<lock, 2, 2>>("anything", {.preemptions = 2, .old_values = 1, .allowed = fickle});
     test.add<exclusion<lock, 3>>("sleeping", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
     test.add<exclusion<lock, 3>>("hand-off", {.preemptions = 2, .old_values = 0, .allowed = patient});
     test.add<last_one_destroys<3>>("destroyed by its last user",
