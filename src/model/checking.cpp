@@ -12,8 +12,9 @@ namespace holdfast::model {
 namespace {
 
 // Executions of one scenario in search of a mutant, round after round. Who isn't caught in the last is found nowhere, most
-// likely.
+// likely; and who may survive with fewer, as it costs them all in each scenario.
 constexpr std::uint64_t rounds[] = {300, 20'000};
+constexpr std::uint64_t enough_if_argued = 4'000;
 
 struct named_site {
     std::string name;
@@ -172,7 +173,8 @@ verdict suite::judge(const mutant& m) const {
         std::vector<const scenario*> cut_short;
         for (const scenario* s : left) {
             limits bounds = s->bounds;
-            bounds.executions = std::min(bounds.executions, most);
+            bounds.executions =
+                std::min({bounds.executions, most, m.argument.empty() ? most : enough_if_argued});
             outcome result = explore(*s->make(), bounds, m.what);
             if (!result.failure.empty())
                 return {s, std::move(result)};
