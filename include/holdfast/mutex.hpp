@@ -32,7 +32,7 @@
 // Destroying it. What unlock does last to the mutex is the step that frees it or passes it on: it knows by then whom to
 // wake, and wakes a thread, not an address of the mutex. Who gets the mutex changes the line while it holds it. So
 // whoever has locked it as the last one may unlock it, destroy it and free its memory, although the unlock of the owner
-// before has not returned yet (tests/model/mutex_model.cpp, "destroyed by its last user").
+// before has not returned yet (holdfast check mutex, "destroyed by its last user").
 //
 // Fork. The child has none of its parent's other threads, but their traces in the word, even of a change to the line that
 // is half done. Their records are wiped, and none of them is ever used again. So a thread that finds one of them first in

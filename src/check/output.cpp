@@ -355,7 +355,8 @@ std::string as_markdown(const std::vector<judgement>& judged) {
     return "# Mutants: what the scenarios catch\n\n"
            "Written by `holdfast check --mutants --markdown`. Each operation of a lock is changed in every "
            "way that "
-           "should break it, and its scenarios are explored until one fails: [how](check.md#mutants).\n\n" +
+           "should break it, and its scenarios are explored until one fails: "
+           "[how](check.md#would-it-be-noticed).\n\n" +
            totals + fmt::format("| all | {} | {} | {} |\n", total.all, total.caught, total.argued) + tables;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 // Executions of each scenario that look for the operations of a lock. Those behind them are rare enough to be in another
 // scenario's way.
-constexpr std::uint64_t enough_to_meet_all = 6'000;
+constexpr std::uint64_t enough_to_meet_all = 20'000;
 
 // A task that is expected to take longer than others gets up to so many shares of the time that is left.
 constexpr double most_shares = 6;
