@@ -161,7 +161,8 @@ public:
     const std::string& choices_made() const { return choices_.text(); }
 
     // For the threads, which call them by way of the functions in namespace explorer.
-    [[noreturn]] void fail(const std::string& why, place);
+    // What is on the fiber's stack is not destroyed: nothing there may own memory.
+    [[noreturn]] void fail(const char* why, place);
     word* begin_word(bits value) { return memory_.make_word(self(), by_nobody_, value); }
     void end_word(word* w, place at) { end_life(w->life, at); }
     bits load(word*, ordered, operation);
@@ -256,7 +257,7 @@ private:
     void step(const decision&);
     void go_on(unsigned thread);
     void fail_stuck();
-    void set_failure(const std::string& why, place);
+    void set_failure(const char* why, place);
 
     // Asks for an operation, and is back when it has been done.
     request& ask(const request&);
@@ -464,13 +465,13 @@ void machine::fail_stuck() {
     result_.failure = "deadlock";
 }
 
-void machine::set_failure(const std::string& why, place at) {
+void machine::set_failure(const char* why, place at) {
     result_.failure = why;
     result_.failed_at = at;
-    note("fails: " + why, at);
+    note(std::string("fails: ") + why, at);
 }
 
-void machine::fail(const std::string& why, place at) {
+void machine::fail(const char* why, place at) {
     set_failure(why, at);
     tracks_[running_]->context.leave(); // for good
     std::abort();
