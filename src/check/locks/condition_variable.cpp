@@ -168,9 +168,9 @@ model::suite condition_variable_suite() {
     test.add<hand_over>("hand-over", {.preemptions = 2, .old_values = 1, .allowed = timed});
     test.add<gate<plain, 2, 0, true, false>>("gate");
     test.add<gate<plain, 2, 1, false, false>>("gate, one by one",
-                                              {.preemptions = 2, .old_values = 0, .allowed = timed});
+                                              {.preemptions = 2, .old_values = 1, .allowed = timed});
     test.add<ended_after_notify<2>>("ended after notify",
-                                    {.preemptions = 2, .old_values = 0, .allowed = {.time_out = 2}});
+                                    {.preemptions = 2, .old_values = 1, .allowed = {.time_out = 2}});
     test.widen<wide>("gate, one by one", {.time_out = 1, .spurious_wake = 1});
     return test;
 }

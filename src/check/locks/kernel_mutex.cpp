@@ -59,15 +59,15 @@ model::suite kernel_mutex_suite() {
     test.add<exclusion_with_try<with_handoff, 2>>("one tries", {.allowed = sleepy});
     test.add<killable<with_handoff, 2>>("cancelled", {.allowed = sleepy});
     test.add<exclusion<without_handoff, 2, 2>>("sleeping, without hand-off",
-                                               {.preemptions = 3, .old_values = 1, .allowed = sleepy});
+                                               {.preemptions = 4, .old_values = 2, .allowed = sleepy});
     test.add<exclusion<with_handoff, 2, 2>>(
-        "spinning or sleeping", {.preemptions = 3, .old_values = 1, .allowed = {.resched = 1, .off_cpu = 1}});
-    test.add<exclusion<with_handoff, 3>>("sleeping", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+        "spinning or sleeping", {.preemptions = 4, .old_values = 2, .allowed = {.resched = 1, .off_cpu = 1}});
+    test.add<exclusion<with_handoff, 3>>("sleeping", {.preemptions = 2, .old_values = 2, .allowed = sleepy});
     test.add<exclusion<without_handoff, 3>>("sleeping, without hand-off",
-                                            {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+                                            {.preemptions = 2, .old_values = 2, .allowed = sleepy});
     test.add<exclusion<with_handoff, 3>>(
-        "spinning or sleeping", {.preemptions = 2, .old_values = 0, .allowed = {.resched = 1, .off_cpu = 1}});
-    test.add<killable<with_handoff, 3>>("cancelled", {.preemptions = 2, .old_values = 1, .allowed = sleepy});
+        "spinning or sleeping", {.preemptions = 2, .old_values = 1, .allowed = {.resched = 1, .off_cpu = 1}});
+    test.add<killable<with_handoff, 3>>("cancelled", {.preemptions = 2, .old_values = 2, .allowed = sleepy});
     test.widen<wide>("some spinning", {.resched = 1, .off_cpu = 2});
     test.survives("wait fetch_or(relaxed) #2: write dropped",
                   "without hand-off the first waiter competes, as up to 4.9: less fair, but no less right");

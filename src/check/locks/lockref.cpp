@@ -173,7 +173,7 @@ model::suite lockref_suite() {
     using namespace holdfast;
     using namespace holdfast::model;
     suite test("holdfast::lockref", "holdfast/lockref.hpp");
-    const limits large{.preemptions = 2, .old_values = 1, .allowed = {.weak_failure = 1}};
+    const limits large{.preemptions = 2, .old_values = 2, .allowed = {.weak_failure = 1}};
     add<lockref_policy{}, tas_word>(test, ", tas");
     add<lockref_policy{}, ticket_word>(test, ", ticket");
     add<one_try, ticket_word>(test, ", ticket, one try");

@@ -31,7 +31,7 @@ model::suite pv_qspinlock_suite() {
     test.add<crowd<fair, 3>>("held from the start, nobody steals",
                              {.preemptions = 2, .old_values = 1, .allowed = three_deadlines});
     test.add<queueing<lock, 2, 2>>("exclusion, two sections",
-                                   {.preemptions = 2, .old_values = 1, .allowed = {.time_out = 1}});
+                                   {.preemptions = 3, .old_values = 2, .allowed = {.time_out = 1}});
     test.add<crowd<lock, 3>>("held from the start",
                              {.preemptions = 2, .old_values = 1, .allowed = one_deadline});
     test.add<queueing_with_try<lock, 3>>("exclusion, one tries");

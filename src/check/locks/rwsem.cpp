@@ -33,7 +33,7 @@ model::suite rwsem_suite() {
     constexpr chances impatient{.off_cpu = chances::always, .time_out = chances::always};
     constexpr chances mixed{.resched = 1, .off_cpu = 1, .time_out = 1};
     // The owner's word is a hint, and readers change it side by side: their stores have no order and need none.
-    const auto three = [](chances allowed, unsigned old_values = 1) {
+    const auto three = [](chances allowed, unsigned old_values = 2) {
         return limits{.preemptions = 2, .old_values = old_values, .allowed = allowed};
     };
 
@@ -61,7 +61,7 @@ model::suite rwsem_suite() {
     test.add<rw_sections<today, killable_read, write_and_cancel, write>>("reader cancelled, a writer behind",
                                                                          three(sleeping));
     test.add<rw_sections<today, write, write, read>>("two write, one reads, spinning or not",
-                                                     three(mixed, 0));
+                                                     three(mixed, 1));
 
     // Two queue, one of them asks for a hand-off, and one is woken in vain.
     constexpr chances one_asks{.off_cpu = 2, .time_out = 1, .spurious_wake = 1};
@@ -73,7 +73,7 @@ model::suite rwsem_suite() {
                                               {.allowed = mixed});
     test.add<rw_sections<first, write, write, read>>("5.3: two write, one reads, hand-off", three(impatient));
     test.add<rw_sections<first, write, read, read>>("5.3: one writes, two read, spinning or not",
-                                                    three(mixed, 0));
+                                                    three(mixed, 1));
     test.add<rw_sections<first, downgrade, write, read>>("5.3: one downgrades, spinning or not",
                                                          three(mixed, 0));
     test.widen<wide>("all write, some spinning", {.resched = 1, .off_cpu = 2, .time_out = 1});

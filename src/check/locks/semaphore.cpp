@@ -193,10 +193,10 @@ model::suite semaphore_suite() {
     test.add<one_at_a_time<2, 2>>("one at a time, twice");
     test.add<producer<3, false>>("producer and two consumers");
     test.add<one_at_a_time<3>>("one at a time");
-    test.add<two_at_a_time>("two at a time", {.preemptions = 2, .old_values = 1});
+    test.add<two_at_a_time>("two at a time", {.preemptions = 2, .old_values = 2});
     test.add<impatient<timed, endless, 2>>("the first may time out", {.allowed = time_out});
     test.add<impatient<timed, timed, 2>>("both may time out",
-                                         {.preemptions = 2, .old_values = 1, .allowed = {.time_out = 2}});
+                                         {.preemptions = 2, .old_values = 2, .allowed = {.time_out = 2}});
     test.add<impatient<cancelled, endless, 2>>("one is cancelled");
     return test;
 }
