@@ -70,7 +70,7 @@ TEST_F(record, allocators_that_lock_go_along) {
     const outcome without = run(program("behaviour") + " memory");
     std::size_t found = 0;
     for (const char* allocator : {"libjemalloc.so.2", "libtcmalloc_minimal.so.4"}) {
-        const outcome there = run(fmt::format("LD_PRELOAD={} true", allocator));
+        const outcome there = run(fmt::format("env LD_PRELOAD={} true", allocator));
         if (!there.error.empty()) // the loader says that it has no such library
             continue;
         SCOPED_TRACE(allocator);

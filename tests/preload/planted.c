@@ -80,8 +80,12 @@ static atomic_int has_had_it;
 
 static void* greedy(void* unused) {
     while (!has_had_it) {
-        pthread_spin_lock(&hot_spin);
-        pthread_spin_unlock(&hot_spin);
+        for (int i = 0; i < 3; ++i) {
+            pthread_spin_lock(&hot_spin);
+            sched_yield(); /* so that the other waits */
+            pthread_spin_unlock(&hot_spin);
+        }
+        sched_yield(); /* its turn */
     }
     return unused;
 }
