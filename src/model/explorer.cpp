@@ -62,18 +62,18 @@ double processor_seconds() {
 }
 
 // The count of a luck among the chances of an execution.
-unsigned& count_of(chances& of, luck which) {
+constexpr unsigned chances::*count_of(luck which) {
     switch (which) {
     case luck::resched:
-        return of.resched;
+        return &chances::resched;
     case luck::off_cpu:
-        return of.off_cpu;
+        return &chances::off_cpu;
     case luck::time_out:
-        return of.time_out;
+        return &chances::time_out;
     case luck::spurious_wake:
-        return of.spurious_wake;
+        return &chances::spurious_wake;
     default:
-        return of.weak_failure;
+        return &chances::weak_failure;
     }
 }
 
@@ -113,7 +113,7 @@ private:
 };
 
 // What a thread is about to do.
-enum class kind : std::uint8_t { start, load, store, modify, compare_exchange, await, park, fence, nothing };
+enum class kind : std::uint8_t { start, load, store, modify, compare_exchange, await, park, fence };
 
 struct request {
     kind what = kind::start;
@@ -283,7 +283,7 @@ private:
     bool may(track&, luck); // whether there is any left for it
     bool needs_luck(const variant&);
     void use_up(luck which) {
-        unsigned& left = count_of(left_, which);
+        unsigned& left = left_.*count_of(which);
         left -= left != chances::always ? 1 : 0;
     }
 
@@ -620,8 +620,8 @@ void machine::fence(ordered o) {
 }
 
 bool machine::chance(luck which) {
-    unsigned& left = count_of(left_, which);
-    if (running_ == count_ || count_of(const_cast<chances&>(limits_.allowed), which) == 0)
+    unsigned& left = left_.*count_of(which);
+    if (running_ == count_ || limits_.allowed.*count_of(which) == 0)
         return false;
     if (left == 0) {
         search_.no_luck(which);
@@ -681,7 +681,7 @@ unsigned machine::waiting() {
 }
 
 bool machine::needs_luck(const variant& v) {
-    return v.by != luck::none && count_of(left_, v.by) != chances::always;
+    return v.by != luck::none && left_.*count_of(v.by) != chances::always;
 }
 
 const possibilities& machine::of(unsigned thread) {
@@ -709,9 +709,9 @@ bool machine::meets_in_s(std::span<word* const> words, unsigned thread) const {
 }
 
 bool machine::may(track& t, luck which) {
-    if (t.index == count_ || count_of(const_cast<chances&>(limits_.allowed), which) == 0)
+    if (t.index == count_ || limits_.allowed.*count_of(which) == 0)
         return false;
-    const bool left = count_of(left_, which) != 0;
+    const bool left = left_.*count_of(which) != 0;
     if (!left)
         t.can.no_luck = static_cast<luck_mask>(t.can.no_luck | 1u << static_cast<unsigned>(which));
     return left;
@@ -1030,7 +1030,6 @@ void machine::note_performed(const track& t, const variant& v, bits made) {
     case kind::fence:
         return note(name, r.at);
     case kind::start:
-    case kind::nothing:
         return;
     }
 }

@@ -165,7 +165,6 @@ public:
         return s == other;
     }
     store_id made() const { return static_cast<store_id>(stores_.size()); } // the number of the next store
-    clock::index operations(unsigned thread) const { return threads_[thread].operations; }
 
 private:
     struct thread_state {

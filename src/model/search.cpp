@@ -125,10 +125,7 @@ public:
     // The last event was of a thread that met a chance when none was left.
     template <class Race>
     void races_for(luck which, Race race) {
-        for (const auto& [what, number] : lucky_) {
-            if (what == which)
-                race_with(number, events_.back().thread, false, race);
-        }
+        races_for(static_cast<luck_mask>(bit(static_cast<unsigned>(which))), events_.back().thread, race);
     }
 
     // The thread waits, in an execution that goes no further. Whether it has to is a race with those who had the luck that it
@@ -137,11 +134,7 @@ public:
     void races_of_waiting(unsigned thread, situation& now, Race race) {
         before_ = threads_[thread];
         latest_ = {.thread = thread, .words = {}, .from = {}, .oldest = {}};
-        const luck_mask wanted = now.of(thread).no_luck;
-        for (const auto& [what, number] : lucky_) {
-            if ((wanted & bit(static_cast<unsigned>(what))) != 0)
-                race_with(number, thread, false, race);
-        }
+        races_for(now.of(thread).no_luck, thread, race);
         for (const auto& [number, w] : in_s_) {
             if (now.meets_in_s({&w, w != nullptr ? 1u : 0u}, thread))
                 race_with(number, thread, true, race);
@@ -247,13 +240,15 @@ private:
                     race_with(number, e.thread, !e.words.empty(), race);
             }
         }
-        for (unsigned kind = 1; kind < kinds_of_luck; ++kind) {
-            if ((e.no_luck & bit(kind)) != 0) {
-                for (const auto& [what, number] : lucky_) {
-                    if (what == static_cast<luck>(kind))
-                        race_with(number, e.thread, false, race);
-                }
-            }
+        races_for(e.no_luck, e.thread, race);
+    }
+
+    // With those who had the luck that the thread wanted.
+    template <class Race>
+    void races_for(luck_mask wanted, unsigned thread, Race race) {
+        for (const auto& [what, number] : lucky_) {
+            if ((wanted & bit(static_cast<unsigned>(what))) != 0)
+                race_with(number, thread, false, race);
         }
     }
 
