@@ -10,7 +10,7 @@ namespace {
 
 template <class Scenario>
 void explore_all(benchmark::State& state) {
-    lock_program<Scenario> p;
+    program_of<Scenario> p;
     double executions = 0;
     bool complete = true;
     for (auto _ : state) {

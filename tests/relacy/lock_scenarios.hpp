@@ -2,8 +2,6 @@
 // count executions.
 #pragma once
 
-#include <cstddef>
-#include <new>
 #include <string>
 #include <type_traits>
 
@@ -17,31 +15,15 @@
 #include <holdfast/tas_lock.hpp>
 #include <holdfast/ticket_lock.hpp>
 
-#include "model/explorer.hpp"
+#include "model/checking.hpp"
 #include "model/platform.hpp"
 
 namespace holdfast::model {
 
-// Begun anew for each execution, and left as it is where one fails.
-template <class Scenario>
-class lock_program final : public program {
-public:
-    unsigned threads() const override { return 2; }
-    void begin() override { scenario_ = new (room_) Scenario; }
-    void thread(unsigned index) override { scenario_->thread(index); }
-    void end() override {
-        scenario_->end();
-        scenario_->~Scenario();
-    }
-
-private:
-    alignas(Scenario) std::byte room_[sizeof(Scenario)];
-    Scenario* scenario_ = nullptr;
-};
-
 // Each thread writes in its sections.
 template <class Lock, unsigned Sections>
 struct writers {
+    static constexpr unsigned threads = 2;
     Lock lock;
     platform::var<unsigned> sum{0};
 
@@ -58,6 +40,7 @@ struct writers {
 // Thread 0 writes, thread 1 reads.
 template <class Lock, unsigned Sections>
 struct writer_and_reader {
+    static constexpr unsigned threads = 2;
     Lock lock;
     platform::var<unsigned> sum{0};
 
@@ -98,7 +81,7 @@ struct binary_semaphore {
 template <class Each>
 void for_each_lock_scenario(Each each) {
     const auto run = [&each]<class Scenario>(const char* name, std::type_identity<Scenario>) {
-        lock_program<Scenario> p;
+        program_of<Scenario> p;
         each(std::string(name), p);
     };
     using std::type_identity;
